@@ -1,0 +1,73 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# `make test` and `make demo` do all of their own set-up. Environments, caches and scratch are in .venv/ and .ansible/.
+
+.NOTPARALLEL:
+.PHONY: help test test-fast demo bench lint format unit unit-oldest sanity sanity-oldest molecule venvs pins clean
+
+NEWEST := .venv/newest/bin
+OLDEST := .venv/oldest/bin
+TREE := $(CURDIR)/.ansible/tree
+LINK := $(TREE)/ansible_collections/crawl/egress
+# ANSIBLE_HOME keeps what Ansible and its tools write out of the user's ~/.ansible
+ENV = PATH="$(CURDIR)/$(1):$$PATH" ANSIBLE_HOME="$(CURDIR)/.ansible" ANSIBLE_COLLECTIONS_PATH="$(TREE)"
+PYTEST := -m pytest -q -n 2
+
+help: ## show this
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+test: ## everything: lint, unit tests and sanity on the newest and the oldest ansible-core, molecule
+	@tools/test.sh
+
+test-fast: $(NEWEST) ## the unit tests on the newest ansible-core
+	$(NEWEST)/python $(PYTEST)
+
+lint: $(NEWEST) $(LINK) ## ruff, mypy, yamllint, ansible-lint, changelog, documentation
+	$(NEWEST)/ruff check .
+	$(NEWEST)/ruff format --check .
+	$(NEWEST)/mypy
+	$(NEWEST)/yamllint --strict .
+	$(call ENV,$(NEWEST)) ansible-lint -q --strict
+	$(call ENV,$(NEWEST)) antsibull-changelog lint
+	$(call ENV,$(NEWEST)) antsibull-docs lint-collection-docs --plugin-docs --skip-rstcheck .
+
+format: $(NEWEST) ## let ruff format and fix the Python code
+	$(NEWEST)/ruff check --fix .
+	$(NEWEST)/ruff format .
+
+unit: $(NEWEST)
+	$(NEWEST)/python $(PYTEST)
+
+unit-oldest: $(OLDEST)
+	$(OLDEST)/python $(PYTEST)
+
+sanity: $(NEWEST)
+	tools/sanity.sh newest
+
+sanity-oldest: $(OLDEST)
+	tools/sanity.sh oldest --test import --test validate-modules
+
+molecule: $(NEWEST) $(LINK)
+	$(call ENV,$(NEWEST)) molecule test --all
+
+venvs: $(NEWEST) $(OLDEST) ## make or update both environments
+
+# always asked: the script knows whether the environment is up to date
+$(NEWEST) $(OLDEST): .venv/%/bin: FORCE
+	@tools/venv.sh $*
+FORCE:
+
+$(LINK):
+	mkdir -p $(@D)
+	ln -sfn $(CURDIR) $@
+
+pins: $(NEWEST) ## resolve requirements/*.in anew
+	$(NEWEST)/python -m pip install -qq uv
+	for pins in newest:3.12 oldest:3.11; do $(NEWEST)/uv pip compile -q --upgrade --universal --no-header --no-annotate \
+		--python-version $${pins#*:} -o requirements/$${pins%:*}.txt requirements/$${pins%:*}.in || exit; done
+
+clean: ## remove environments, caches and scratch
+	rm -rf .ansible .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build collections
+	find . -name __pycache__ -prune -exec rm -rf {} +
