@@ -1,0 +1,43 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""The provider types that there are, and how one is built.
+
+The imports are written out inside functions: AnsiballZ ships the files that it sees imported, and an SDK is imported
+only when an entry of its type is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ._providers.local.config import SCHEMA as LOCAL_SCHEMA
+from .provider import Provider, ProviderHost
+
+
+def _build_local(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> Provider:
+    from ._providers.local.provider import build
+
+    return build(name, config, host)
+
+
+@dataclasses.dataclass(frozen=True)
+class ProviderType:
+    """What is known of a type without importing its SDK.
+
+    :ivar schema: JSON schema of its configuration block.
+    :ivar takes_cloud_init: whether C(cloud_init) may replace C(squid) (virtual machines only).
+    """
+
+    schema: t.Mapping[str, t.Any]
+    takes_cloud_init: bool
+    build: t.Callable[[str, t.Mapping[str, t.Any], ProviderHost], Provider]
+
+
+TYPES: t.Mapping[str, ProviderType] = {
+    "local": ProviderType(schema=LOCAL_SCHEMA, takes_cloud_init=False, build=_build_local),
+}

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""The one decorator around every provider: times and counts each call, and makes sure that only ProviderError comes out.
+
+Providers don't count or trace by themselves. Exporters read the Recorder.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import threading
+import typing as t
+
+from ._context import Clock, Context
+from ._errors import EgressError, ProviderError, Reason
+from ._models import Created, CreateRequest, Deleted, Guest, Instance, InstanceRef, Listing, Placement, Scope, Selector
+from .provider import Marker, Provider
+
+T = t.TypeVar("T")
+
+#: The class column of a call that succeeded.
+OK = "ok"
+
+
+class Recorder:
+    """Counts and seconds per (provider, operation, class); safe to be fed from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[tuple[str, str, str], int] = collections.defaultdict(int)
+        self._seconds: dict[tuple[str, str, str], float] = collections.defaultdict(float)
+
+    def add(self, provider: str, op: str, outcome: str, seconds: float) -> None:
+        with self._lock:
+            self._calls[provider, op, outcome] += 1
+            self._seconds[provider, op, outcome] += seconds
+
+    def summary(self) -> list[dict[str, t.Any]]:
+        """One row per provider, operation and class, in that order; C(seconds) is the sum over the calls."""
+        with self._lock:
+            return [
+                {"provider": p, "op": op, "class": outcome, "calls": n, "seconds": round(self._seconds[p, op, outcome], 3)}
+                for (p, op, outcome), n in sorted(self._calls.items())
+            ]
+
+
+class ObservedProvider:
+    """A Provider around a Provider. C(inner) is for asking which optional interfaces it has."""
+
+    def __init__(self, inner: Provider, recorder: Recorder, clock: Clock) -> None:
+        self.inner = inner
+        self.name = inner.name
+        self._recorder = recorder
+        self._clock = clock
+        self._log = logging.getLogger(f"crawl.egress.{inner.name}")
+
+    def scope_of(self, placement: Placement) -> Scope | None:
+        return self.inner.scope_of(placement)
+
+    def scope_of_id(self, provider_id: str) -> Scope:
+        return self.inner.scope_of_id(provider_id)
+
+    def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
+        return self.inner.spec_content(placement, port, guest)
+
+    def create(self, request: CreateRequest, ctx: Context) -> Created:
+        return self._call("create", request.name, ctx, lambda: self.inner.create(request, ctx))
+
+    def get(self, provider_id: str, ctx: Context) -> Instance:
+        return self._call("get", provider_id, ctx, lambda: self.inner.get(provider_id, ctx))
+
+    def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
+        return self._call("delete", ref.provider_id, ctx, lambda: self.inner.delete(ref, ctx))
+
+    def list_by_tag(self, selector: Selector, ctx: Context) -> Listing:
+        return self._call("list", None, ctx, lambda: self.inner.list_by_tag(selector, ctx))
+
+    def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
+        inner = self.inner
+        if not isinstance(inner, Marker):
+            raise ProviderError(
+                Reason.INVALID_CONFIG, f"provider {self.name} cannot set marks", op="mark", provider=self.name, provider_id=ref.provider_id
+            )
+        self._call("mark", ref.provider_id, ctx, lambda: inner.set_mark(ref, key, value, ctx))
+
+    def _call(self, op: str, subject: str | None, ctx: Context, call: t.Callable[[], T]) -> T:
+        ctx.check(op, self.name, subject)
+        start = self._clock.monotonic()
+        outcome = Reason.BUG.wire  # what stays when anything but an EgressError comes out
+        try:
+            result = call()
+            outcome = OK
+            return result
+        except EgressError as error:
+            outcome = error.reason.error_class.value if error.reason.error_class else error.reason.wire
+            self._log.info("%s %s %s: %s: %s", self.name, op, subject or "", error.reason.wire, error.message)
+            raise
+        finally:
+            seconds = self._clock.monotonic() - start
+            self._recorder.add(self.name, op, outcome, seconds)
+            if outcome == OK:
+                self._log.info("%s %s %s: ok in %.3f s", self.name, op, subject or "", seconds)

@@ -1,0 +1,152 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The provider contract, version 1. Public: a third party's provider imports from this file and nothing else of ours.
+
+A provider is built by a C(build(name, config, host)) function. Building one never dials. Every method honours C(ctx),
+bounds each backend call by a timeout of its own, raises nothing but L(ProviderError), and never lets the contents of
+C(guest) or a credential reach a message, a log line, a process list or an exception.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import typing as t
+
+from ._context import Clock, Context, SystemClock
+from ._errors import LATCHING, LATCHING_PROVIDER, EgressError, ErrorClass, MissingSDK, ProviderError, Reason
+from ._marks import DEFAULT_PREFIX, HOLD, NAMED_POOL, TASK_POOL, Marks
+from ._models import (
+    Completeness,
+    Created,
+    CreateOutcome,
+    CreateRequest,
+    Deleted,
+    DeleteOutcome,
+    Guest,
+    Instance,
+    InstanceRef,
+    Listing,
+    Placement,
+    Scope,
+    ScopeStatus,
+    Selector,
+    State,
+)
+
+__all__ = [
+    "CONTRACT_VERSION",
+    "DEFAULT_PREFIX",
+    "HOLD",
+    "LATCHING",
+    "LATCHING_PROVIDER",
+    "NAMED_POOL",
+    "TASK_POOL",
+    "Clock",
+    "Completeness",
+    "Context",
+    "CreateOutcome",
+    "CreateRequest",
+    "Created",
+    "DeleteOutcome",
+    "Deleted",
+    "EgressError",
+    "ErrorClass",
+    "Guest",
+    "Instance",
+    "InstanceRef",
+    "Listing",
+    "Marker",
+    "Marks",
+    "MissingSDK",
+    "Placement",
+    "Provider",
+    "ProviderError",
+    "ProviderHost",
+    "Reason",
+    "Runner",
+    "Scope",
+    "ScopeStatus",
+    "Selector",
+    "State",
+    "SystemClock",
+]
+
+CONTRACT_VERSION = 1
+
+
+class Runner(t.Protocol):
+    """Starts a program and waits for it; injected, since a module and an action plugin may not do it the same way."""
+
+    def __call__(self, argv: t.Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
+        """Return (exit status, standard output, standard error); C(argv) never holds a secret, C(stdin) may."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class ProviderHost:
+    """What a provider gets from whoever builds it.
+
+    :ivar mark_prefix: prefix of every mark it writes and looks for.
+    :ivar python: absolute path of the interpreter that runs us; a provider may start programs with it.
+    """
+
+    runner: Runner
+    python: str
+    clock: Clock = dataclasses.field(default_factory=SystemClock)
+    random: random.Random = dataclasses.field(default_factory=random.SystemRandom)
+    mark_prefix: str = DEFAULT_PREFIX
+
+
+@t.runtime_checkable
+class Provider(t.Protocol):
+    """Create, Get, Delete, ListByTag over one configured backend. Safe to be called from many threads at once."""
+
+    name: str
+
+    def scope_of(self, placement: Placement) -> Scope | None:
+        """Pure. The scope in which this placement lives; None when any scope of the provider may serve."""
+        ...
+
+    def scope_of_id(self, provider_id: str) -> Scope:
+        """Pure and strict. Raises C(Permanent/MalformedID)."""
+        ...
+
+    def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
+        """Pure. What forces a replacement when it changes, as plain JSON values, catalogue keys resolved to their content.
+
+        Location is not in it, nor is any field that the provider ignores. Raises C(Permanent/InvalidPlacement) or
+        C(Permanent/InvalidConfig) naming field, value and what is allowed, for what it can never satisfy.
+        """
+        ...
+
+    def create(self, request: CreateRequest, ctx: Context) -> Created:
+        """Idempotent by C(request.name); writes all marks in the call that creates; returns once it is submitted.
+
+        An existing instance is adopted only when managed, of the same install, UID and slot, and not deleting;
+        otherwise C(Permanent/Conflict) (C(Transient/Busy) while deleting) and it stays untouched. Never NotFound.
+        """
+        ...
+
+    def get(self, provider_id: str, ctx: Context) -> Instance:
+        """Raises C(NotFound) when, and only when, it is gone; while a delete is under way it is returned as deleting."""
+        ...
+
+    def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
+        """Idempotent; removes all that Create made. Another incarnation under that name counts as gone, untouched."""
+        ...
+
+    def list_by_tag(self, selector: Selector, ctx: Context) -> Listing:
+        """Only instances with the managed mark. Covers every scope in which this provider can create."""
+        ...
+
+
+@t.runtime_checkable
+class Marker(t.Protocol):
+    """A provider that can set marks on a living instance."""
+
+    def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
+        """Set one mark by its short name, or remove it (None). Idempotent. C(NotFound) when the incarnation is gone."""
+        ...
