@@ -44,10 +44,10 @@ unit-oldest: $(OLDEST)
 	$(OLDEST)/python $(PYTEST)
 
 sanity: $(NEWEST)
-	tools/sanity.sh newest
+	$(NEWEST)/python tools/sanity.py
 
 sanity-oldest: $(OLDEST)
-	tools/sanity.sh oldest --test import --test validate-modules
+	$(OLDEST)/python tools/sanity.py --test import --test validate-modules
 
 molecule: $(NEWEST) $(LINK)
 	$(call ENV,$(NEWEST)) molecule test --all

@@ -26,7 +26,9 @@ if [[ ! -e $policy ]]; then
     chmod 755 $policy
 fi
 export DEBIAN_FRONTEND=noninteractive
-{ apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}"; } >/dev/null
+apt() { apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >/dev/null; }
+apt update
+apt install -y --no-install-recommends "${missing[@]}"
 
 if [[ " ${missing[*]} " == *" squid "* ]]; then
     update-rc.d squid disable >/dev/null 2>&1 || true # nor may it start at the next boot

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Run every stage of `make test`, whatever became of the one before, and sum up. What this machine lacks is shown in a
+# banner; it is a failure when CI is set.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+lacking=()
+tools/packages.sh squid shellcheck || lacking+=("Squid or shellcheck: the tests that need them do not run")
+newest=(lint unit sanity molecule)
+oldest=(unit-oldest sanity-oldest)
+tools/python.sh newest >/dev/null || { lacking+=("Python 3.12 or later: no ${newest[*]}"); newest=(); }
+tools/python.sh oldest >/dev/null || { lacking+=("Python 3.11 to 3.13: no ${oldest[*]}"); oldest=(); }
+
+banner() {
+    ((${#lacking[@]})) || return
+    printf '%s\n' '' '!!!' "${lacking[@]/#/!!! This machine lacks }" '!!!'
+}
+
+banner
+passed=() failed=()
+for stage in "${newest[@]}" "${oldest[@]}"; do
+    printf '\n=== %s\n' "$stage"
+    start=$SECONDS
+    if make --no-print-directory "$stage"; then
+        result=passed
+        passed+=("$stage")
+    else
+        result=FAILED
+        failed+=("$stage")
+    fi
+    printf -- '--- %s %s in %d s\n' "$stage" "$result" $((SECONDS - start))
+done
+banner
+
+echo
+if ((${#failed[@]})); then
+    echo "make test: FAILED: ${failed[*]}"
+    exit 1
+elif [[ ${#lacking[@]} -gt 0 && -n ${CI:-} ]]; then
+    echo "make test: FAILED: CI is set and the machine lacks something (above); passed: ${passed[*]}"
+    exit 1
+else
+    echo "make test: passed in $SECONDS s: ${passed[*]}${lacking:+ (and not all was run: see above)}"
+fi
