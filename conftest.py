@@ -11,6 +11,7 @@ refreshing. The finder is the private class of ansible-core that pytest-ansible 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -32,10 +33,8 @@ def collections_root() -> Path:
     if ROOT.parts[-3:] == ("ansible_collections", "crawl", "egress"):
         return ROOT.parents[2]
     LINK.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with contextlib.suppress(FileExistsError):  # made by an earlier run, or by another worker
         LINK.symlink_to(ROOT, target_is_directory=True)
-    except FileExistsError:
-        pass  # made by an earlier run, or by another worker
     return TREE
 
 

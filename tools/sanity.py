@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # what pip needs here: so it gets a home of its own, with pip's settings in a file.
 HOME = ROOT / ".ansible" / "home"
 
-# ansible-test downloads a script that installs pip, unless it finds it in its cache. Every Python brings one: ensurepip.
+# ansible-test downloads a script that installs pip, unless one is in its cache. Every Python brings what that takes.
 GET_PIP = """\
 import subprocess, sys
 args = [a for a in sys.argv[1:] if a not in ("--no-setuptools", "--no-wheel")]
