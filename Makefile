@@ -22,7 +22,7 @@ test: ## everything: lint, unit tests and sanity on the newest and the oldest an
 	@tools/test.sh
 
 test-fast: $(NEWEST) ## the unit tests on the newest ansible-core
-	$(NEWEST)/python $(PYTEST)
+	$(NEWEST)/python $(PYTEST) tests/unit
 
 lint: $(NEWEST) $(LINK) ## ruff, mypy, yamllint, ansible-lint, changelog, documentation
 	$(NEWEST)/ruff check .
@@ -50,7 +50,7 @@ sanity-oldest: $(OLDEST)
 	$(OLDEST)/python tools/sanity.py --test import --test validate-modules
 
 molecule: $(NEWEST) $(LINK)
-	$(call ENV,$(NEWEST)) molecule test --all
+	$(call ENV,$(NEWEST)) NO_COLOR=1 molecule --no-command-borders test --all
 
 venvs: $(NEWEST) $(OLDEST) ## make or update both environments
 
@@ -61,7 +61,7 @@ FORCE:
 
 $(LINK):
 	mkdir -p $(@D)
-	ln -sfn $(CURDIR) $@
+	ln -sfn ../../../.. $@
 
 pins: $(NEWEST) ## resolve requirements/*.in anew
 	$(NEWEST)/python -m pip install -qq uv

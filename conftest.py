@@ -34,7 +34,7 @@ def collections_root() -> Path:
         return ROOT.parents[2]
     LINK.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # made by an earlier run, or by another worker
-        LINK.symlink_to(ROOT, target_is_directory=True)
+        LINK.symlink_to(os.path.relpath(ROOT, LINK.parent), target_is_directory=True)
     return TREE
 
 

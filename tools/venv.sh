@@ -18,7 +18,7 @@ exec 9>".venv/.$name.lock"
 flock 9
 
 stamp=.venv/$name/.made-from
-want=$(echo "$python"; cat "requirements/$name.txt")
+want=$(echo "$PWD $python"; cat "requirements/$name.txt")
 [[ -f $stamp && $want == "$(<"$stamp")" ]] && exit 0
 
 echo "making .venv/$name with $python"
