@@ -5,14 +5,14 @@
 # `make test` and `make demo` do all of their own set-up. Environments, caches and scratch are in .venv/ and .ansible/.
 
 .NOTPARALLEL:
-.PHONY: help test test-fast demo bench lint format unit unit-oldest sanity sanity-oldest molecule venvs pins clean
+.PHONY: help test test-fast demo bench lint ruff mypy yamllint ansible-lint changelog docs format unit unit-oldest sanity sanity-oldest molecule venvs pins clean
 
 NEWEST := .venv/newest/bin
 OLDEST := .venv/oldest/bin
 TREE := $(CURDIR)/.ansible/tree
 LINK := $(TREE)/ansible_collections/crawl/egress
 # ANSIBLE_HOME keeps what Ansible and its tools write out of the user's ~/.ansible
-ENV = PATH="$(CURDIR)/$(1):$$PATH" ANSIBLE_HOME="$(CURDIR)/.ansible" ANSIBLE_COLLECTIONS_PATH="$(TREE)"
+ENV = PATH="$(CURDIR)/$(1):$$PATH" ANSIBLE_HOME="$(CURDIR)/.ansible" ANSIBLE_COLLECTIONS_PATH="$(TREE)" NO_COLOR=1
 PYTEST := -m pytest -q -n 2
 
 help: ## show this
@@ -24,13 +24,25 @@ test: ## everything: lint, unit tests and sanity on the newest and the oldest an
 test-fast: $(NEWEST) ## the unit tests on the newest ansible-core
 	$(NEWEST)/python $(PYTEST) tests/unit
 
-lint: $(NEWEST) $(LINK) ## ruff, mypy, yamllint, ansible-lint, changelog, documentation
-	$(NEWEST)/ruff check .
+lint: ruff mypy yamllint ansible-lint changelog docs ## check code, YAML, changelog and documentation
+
+ruff: $(NEWEST)
+	$(NEWEST)/ruff check --output-format concise .
 	$(NEWEST)/ruff format --check .
+
+mypy: $(NEWEST) $(LINK)
 	$(NEWEST)/mypy
+
+yamllint: $(NEWEST)
 	$(NEWEST)/yamllint --strict .
+
+ansible-lint: $(NEWEST) $(LINK)
 	$(call ENV,$(NEWEST)) ansible-lint -q --strict
+
+changelog: $(NEWEST)
 	$(call ENV,$(NEWEST)) antsibull-changelog lint
+
+docs: $(NEWEST) $(LINK)
 	$(call ENV,$(NEWEST)) antsibull-docs lint-collection-docs --plugin-docs --skip-rstcheck .
 
 format: $(NEWEST) ## let ruff format and fix the Python code
@@ -50,7 +62,7 @@ sanity-oldest: $(OLDEST)
 	$(OLDEST)/python tools/sanity.py --test import --test validate-modules
 
 molecule: $(NEWEST) $(LINK)
-	$(call ENV,$(NEWEST)) NO_COLOR=1 molecule --no-command-borders test --all
+	$(call ENV,$(NEWEST)) molecule test --no-command-borders --all
 
 venvs: $(NEWEST) $(OLDEST) ## make or update both environments
 

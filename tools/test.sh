@@ -6,7 +6,7 @@
 # Run every stage of `make test`, whatever became of the one before, and sum up. What this machine lacks is shown in a
 # banner; it is a failure when CI is set.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 lacking=()
 tools/packages.sh squid shellcheck || lacking+=("Squid or shellcheck: the tests that need them do not run")
@@ -25,7 +25,7 @@ passed=() failed=()
 for stage in "${newest[@]}" "${oldest[@]}"; do
     printf '\n=== %s\n' "$stage"
     start=$SECONDS
-    if make --no-print-directory "$stage"; then
+    if make --no-print-directory --keep-going "$stage"; then
         result=passed
         passed+=("$stage")
     else

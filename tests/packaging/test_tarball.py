@@ -69,6 +69,7 @@ def run(*command: str | Path, cwd: Path, path: Path | str = os.devnull) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
