@@ -12,6 +12,7 @@ import dataclasses
 import math
 import typing as t
 
+from .._marks import DEFAULT_PREFIX
 from .._models import Guest, Placement
 
 
@@ -106,3 +107,4 @@ class Desired:
     policy: Policy = Policy()
     generation: int | None = None
     uid: str | None = None
+    mark_prefix: str = DEFAULT_PREFIX

@@ -4,7 +4,7 @@
 
 # PRIVATE to this collection: no stability promise.
 
-"""The spec hash: a digest of what forces replacement. Old functions stay here for ever, so an upgrade replaces nothing."""
+"""The spec hash: a digest of what forces replacement. Old functions stay here, so that an upgrade replaces nothing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,156 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""The ways into the desired state: a whole document, the options of one proxy, a list of providers.
+
+Whatever can be checked without a backend is checked here, all of it before anything is reported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._errors import ArgumentError, Reason
+from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL
+from .._names import derived_uid
+from .checks import document_faults, member_faults, provider_faults, squid_faults
+from .desired import Desired, Policy, ProviderEntry, ProxySpec
+from .expand import expand_members, expand_policy, expand_providers, expand_proxy
+from .schema import DEFAULT_NAMESPACE, document_schema, installation_schema, single_schema
+from .validate import Fault, faults, plain, sentences, show, type_of
+
+if t.TYPE_CHECKING:
+    from .._registry import ProviderType
+
+
+def parse_document(document: t.Any, types: t.Mapping[str, ProviderType]) -> Desired:
+    """Check a desired document and expand its pools.
+
+    :param document: as YAML or JSON gives it; Ansible's tagged types are welcome.
+    :raises ArgumentError: with every fault.
+    :raises EgressError: C(MissingSDK) when jsonschema cannot be imported.
+    """
+    if document in (None, "", {}):
+        raise ArgumentError(["the desired document is empty"])
+    if not isinstance(document, t.Mapping):
+        raise ArgumentError([f"the desired document is {type_of(document)}, a mapping is needed"])
+    body = plain(document)
+    found = faults(body, document_schema(types))
+    _refuse([*found, *document_faults(body, types, found)])
+
+    specs = tuple(expand_members(body))
+    _refuse(_shared_uids(specs))
+    return Desired(
+        install=body["install"],
+        specs=specs,
+        pools=(*(pool["name"] for pool in body.get("pools", ())), NAMED_POOL),
+        providers=expand_providers(body),
+        policy=expand_policy(body.get("policy", {})),
+        generation=body.get("generation"),
+        mark_prefix=body.get("mark_prefix", DEFAULT_PREFIX),
+    )
+
+
+def parse_single(params: t.Mapping[str, t.Any], types: t.Mapping[str, ProviderType]) -> Desired:
+    """Check the options of C(egress_proxy); one that is None counts as not given, and others are not looked at.
+
+    With C(state=absent) neither C(squid) nor C(cloud_init) is looked at, nor is a C(provider) needed: the proxy is
+    deleted wherever it is.
+
+    :raises ArgumentError: with every fault, under the names of the options.
+    """
+    present = params.get("state", "present") == "present"
+    schema = single_schema(types)
+    unused = () if present else ("squid", "cloud_init")
+    body = plain(_without_none({key: params.get(key) for key in schema["properties"] if key not in unused}))
+    found = faults(body, schema)
+    found += provider_faults(body, types)
+    if present or "provider" in body:
+        found += member_faults((), body, body, types)
+    found += squid_faults((), body, found)
+    if present and "squid" not in body and "cloud_init" not in body:
+        found.append(Fault(("squid",), "squid is missing: the proxy would have no users and no allowed_sources"))
+    _refuse(found)
+
+    namespace = body.get("namespace", DEFAULT_NAMESPACE)
+    return Desired(
+        install=body["install"],
+        specs=(expand_proxy(body, body, TASK_POOL),) if present else (),
+        pools=(TASK_POOL,),
+        providers=expand_providers(body),
+        policy=Policy(max_deletions=None),
+        uid=body.get("uid") or derived_uid(body["install"], namespace, body["name"]),
+        mark_prefix=body.get("mark_prefix", DEFAULT_PREFIX),
+    )
+
+
+def parse_providers(
+    install: t.Any, providers: t.Any, mark_prefix: t.Any, types: t.Mapping[str, ProviderType]
+) -> tuple[ProviderEntry, ...]:
+    """Check the options that say whose instances and where; None counts as not given.
+
+    :raises ArgumentError: with every fault, under the names of the options.
+    """
+    body = plain(_without_none({"install": install, "providers": providers, "mark_prefix": mark_prefix}))
+    _refuse([*faults(body, installation_schema(types)), *provider_faults(body, types)])
+    return expand_providers(body)
+
+
+def select(desired: Desired, only: t.Sequence[str]) -> Desired:
+    """Restrict a run to some pools; no pools mean no restriction.
+
+    :raises ArgumentError: a pool that the document does not have.
+    """
+    if not only:
+        return desired
+    unknown = [name for name in only if name not in desired.pools]
+    if unknown:
+        allowed = ", ".join(desired.pools)
+        raise ArgumentError([f"only: the document has no pool {show(name)} (allowed: {allowed})" for name in unknown])
+    return dataclasses.replace(
+        desired,
+        specs=tuple(spec for spec in desired.specs if spec.pool in only),
+        pools=tuple(name for name in desired.pools if name in only),
+    )
+
+
+def require_not_empty(desired: Desired, allow_empty: bool) -> None:
+    """Refuse to work from a document without proxies, which is more often a mistake than a wish.
+
+    :raises ArgumentError: C(EmptyDesired).
+    """
+    if not desired.specs and not allow_empty:
+        pools = ", ".join(desired.pools)
+        raise ArgumentError(
+            [f"no proxy is desired in {pools}: all that are there would be deleted (allowed with allow_empty)"],
+            Reason.EMPTY_DESIRED,
+        )
+
+
+def _shared_uids(specs: t.Iterable[ProxySpec]) -> t.Iterator[Fault]:
+    """Given UIDs that equal a derived one; that two given ones are equal has been seen by the checks."""
+    first: dict[str, str] = {}
+    for spec in specs:
+        proxy = f"{spec.namespace}/{spec.name}"
+        other = first.setdefault(spec.uid, proxy)
+        if other != proxy:
+            yield Fault((proxy,), f"the uid {spec.uid} belongs to two proxies, {other} and {proxy}")
+
+
+def _without_none(value: t.Any) -> t.Any:
+    """Ansible fills in None for options and suboptions that were not given."""
+    if isinstance(value, t.Mapping):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(item) for item in value]
+    return value
+
+
+def _refuse(found: t.Iterable[Fault]) -> None:
+    listed = sentences(found)
+    if listed:
+        raise ArgumentError(listed)

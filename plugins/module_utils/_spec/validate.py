@@ -1,0 +1,241 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""All faults of a value against a JSON schema (draft 2020-12), at once, in the words of people who write YAML.
+
+What is allowed is said by the keyword itself where it can (ranges, enumerations), else by the schema's C(title), else
+by its C(description). A value below C(writeOnly), or below one of C(SECRET_KEYS), never appears in a sentence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import typing as t
+
+from .._errors import EgressError, Reason
+
+if t.TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+#: Keys and list indices, from the root of what is validated.
+Path = tuple[t.Union[str, int], ...]
+
+#: Keys whose values are, or may hold, credentials: wherever they stand, whatever the schema says.
+SECRET_KEYS = frozenset({"cloud_init", "extra_lines", "password_hash"})
+
+_SHOWN_MAX = 80
+
+_TYPES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong.
+
+    :ivar path: where, as keys and indices; only for sorting.
+    :ivar sentence: for people; names the path, the value and what is allowed.
+    """
+
+    path: Path
+    sentence: str
+
+
+def problems(value: t.Any, schema: t.Mapping[str, t.Any], root: str = "") -> list[str]:
+    """Return one sentence for each fault, sorted by path; empty when the value is valid.
+
+    :param root: path of the value itself, put before every path (C(providers[0].local)).
+    :raises EgressError: C(MissingSDK) when jsonschema cannot be imported.
+    """
+    return sentences(faults(plain(value), schema, (root,) if root else ()))
+
+
+def sentences(found: t.Iterable[Fault]) -> list[str]:
+    """The sentences, sorted by path (list entries by their number), each once."""
+    ordered = sorted(
+        found, key=lambda fault: [(0, step, "") if isinstance(step, int) else (1, 0, step) for step in fault.path]
+    )
+    return list(dict.fromkeys(fault.sentence for fault in ordered))
+
+
+def faults(value: t.Any, schema: t.Mapping[str, t.Any], root: Path = ()) -> list[Fault]:
+    """The faults of a C(plain()) value, one for each path, in no particular order."""
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError as missing:
+        raise EgressError(
+            Reason.MISSING_SDK,
+            f"the Python package jsonschema (4.0 or later) cannot be imported by {sys.executable} ({missing})",
+            package="jsonschema",
+            interpreter=sys.executable,
+        ) from missing
+    found: dict[Path, Fault] = {}
+    for error in _leaves(Draft202012Validator(schema).iter_errors(value)):
+        for fault in _explain(error, schema, root):
+            if error.validator == "type":  # explains the others at its path
+                found[fault.path] = fault
+            else:
+                found.setdefault(fault.path, fault)
+    return list(found.values())
+
+
+def plain(value: t.Any) -> t.Any:
+    """Plain JSON types: Ansible tags strings and wraps containers; arithmetic in a template makes whole floats.
+
+    What JSON has no type for (a date, a set) stays as it is, to be refused by the schema.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(value)
+    if isinstance(value, t.Mapping):
+        return {plain(key) if isinstance(key, str) else show(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def show(value: t.Any) -> str:
+    """A value as a message may hold it: scalars as YAML writes them, shortened; of containers only the type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        text = repr(value)
+        return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
+    return type_of(value)
+
+
+def type_of(value: t.Any) -> str:
+    """The value's type with its article, as YAML people call it."""
+    for types, name in (
+        (bool, "boolean"),
+        (str, "string"),
+        (int, "integer"),
+        (float, "number"),
+        (list, "array"),
+        (dict, "object"),
+        (type(None), "null"),
+    ):
+        if isinstance(value, types):
+            return _TYPES[name]
+    return f"a {type(value).__name__}"
+
+
+def path_text(path: t.Iterable[str | int]) -> str:
+    """C(('proxies', 0, 'port')) as C(proxies[0].port)."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def _leaves(errors: t.Iterable[ValidationError]) -> t.Iterator[ValidationError]:
+    """The errors to report: of alternatives, only those of the one that was meant."""
+    for error in errors:
+        meant = _meant(error) if error.validator in ("anyOf", "oneOf") else []
+        if meant:
+            yield from _leaves(meant)
+        else:
+            yield error
+
+
+def _meant(error: ValidationError) -> list[ValidationError]:
+    """The errors of the only alternative that has the value's type, if there is one; else nothing."""
+    branches: dict[t.Any, list[ValidationError]] = {}
+    for cause in error.context or ():
+        branches.setdefault(cause.relative_schema_path[0], []).append(cause)
+    fitting = [
+        causes for causes in branches.values() if not any(c.validator == "type" and not c.relative_path for c in causes)
+    ]
+    return fitting[0] if len(fitting) == 1 else []
+
+
+def _explain(error: ValidationError, schema: t.Mapping[str, t.Any], root: Path) -> t.Iterator[Fault]:
+    path = (*root, *error.absolute_path)
+    where = path_text(path)
+    rule: t.Any = error.validator
+    limit: t.Any = error.validator_value
+    value: t.Any = error.instance
+    own: t.Mapping[str, t.Any] = error.schema if isinstance(error.schema, t.Mapping) else {}
+    if rule == "additionalProperties" and isinstance(own.get("properties"), dict):
+        allowed = ", ".join(own["properties"])
+        for key in value:
+            if key not in own["properties"]:
+                at = f" at {where}" if where else ""
+                yield Fault((*path, key), f"unknown key {show(key)}{at} (allowed: {allowed})")
+    elif rule == "required":
+        for key in limit:
+            if key not in value:
+                yield Fault((*path, key), f"{path_text((*path, key))} is missing")
+    else:
+        yield Fault(
+            path, (f"{where}: " if where else "") + _verdict(value, rule, limit, own, _is_secret(error, schema, path))
+        )
+
+
+def _verdict(value: t.Any, rule: t.Any, limit: t.Any, own: t.Mapping[str, t.Any], secret: bool) -> str:
+    if rule == "type":
+        return _wrong_type(value, [limit] if isinstance(limit, str) else list(limit), secret)
+    if value in ("", []) and rule in ("minLength", "minItems", "pattern", "enum", "const"):
+        return f"must not be empty{_allowed(own)}"
+    if rule == "uniqueItems":
+        return "the same entry stands there more than once"
+    shown = "a value" if secret else show(value)
+    if rule in ("enum", "const"):
+        choices = limit if rule == "enum" else [limit]
+        return f"{shown} is not allowed (allowed: {', '.join(c if isinstance(c, str) else show(c) for c in choices)})"
+    if rule in ("minimum", "maximum") and "title" not in own and {"minimum", "maximum"} <= own.keys():
+        return f"{shown} is not allowed ({own['minimum']} to {own['maximum']})"
+    return f"{shown} is not allowed{_allowed(own) or f' ({rule}: {show(limit)})'}"
+
+
+def _wrong_type(value: t.Any, wanted: list[str], secret: bool) -> str:
+    needed = " or ".join(_TYPES[name] for name in wanted)
+    # A string where a mapping or a list belongs may be anything, "user:password" too.
+    revealing = isinstance(value, str) and not {"string", "integer", "number", "boolean"}.intersection(wanted)
+    kind = type_of(value)
+    shown = kind if secret or revealing or show(value) == kind else f"{show(value)} is {kind}"
+    if shown == kind:
+        shown = f"{kind} is given"
+    text = f"{shown}, {needed} is needed"
+    if "string" in wanted and value is not None and not isinstance(value, (list, dict)):
+        return f"{text}: put it in quotes"  # YAML takes it for a number, a boolean or a date
+    if wanted == ["integer"] and isinstance(value, str) and value.isdecimal():
+        return f"{text}: write it without quotes, or with the filter int"
+    return text
+
+
+def _allowed(own: t.Mapping[str, t.Any]) -> str:
+    text = own.get("title") or own.get("description")
+    return f" ({str(text).rstrip('.')})" if text else ""
+
+
+def _is_secret(error: ValidationError, schema: t.Mapping[str, t.Any], path: t.Iterable[str | int]) -> bool:
+    if SECRET_KEYS.intersection(step for step in path if isinstance(step, str)):
+        return True
+    node: t.Any = schema
+    for step in error.absolute_schema_path:
+        if isinstance(node, t.Mapping) and node.get("writeOnly"):
+            return True
+        try:
+            node = node[step]
+        except (LookupError, TypeError):  # behind a $ref: not followed, so assume the worst
+            return True
+    return False
