@@ -18,9 +18,9 @@ from .._errors import ArgumentError, Reason
 from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL
 from .._names import derived_uid
 from .checks import document_faults, member_faults, provider_faults, squid_faults
-from .desired import Desired, Policy, ProviderEntry, ProxySpec
+from .desired import Desired, Limit, Policy, ProviderEntry, ProxySpec
 from .expand import expand_members, expand_policy, expand_providers, expand_proxy
-from .schema import DEFAULT_NAMESPACE, document_schema, installation_schema, single_schema
+from .schema import DEFAULT_NAMESPACE, document_schema, installation_schema, max_deletions_schema, single_schema
 from .validate import Fault, faults, plain, sentences, show, type_of
 
 if t.TYPE_CHECKING:
@@ -116,6 +116,18 @@ def select(desired: Desired, only: t.Sequence[str]) -> Desired:
         specs=tuple(spec for spec in desired.specs if spec.pool in only),
         pools=tuple(name for name in desired.pools if name in only),
     )
+
+
+def with_max_deletions(desired: Desired, value: str | None) -> Desired:
+    """Put a module's C(max_deletions) in place of the document's; None changes nothing.
+
+    :raises ArgumentError: neither a number nor a percentage.
+    """
+    if value is None:
+        return desired
+    limit = int(value) if value.isdecimal() else plain(value)
+    _refuse(faults(limit, max_deletions_schema(), ("max_deletions",)))
+    return dataclasses.replace(desired, policy=dataclasses.replace(desired.policy, max_deletions=Limit.parse(limit)))
 
 
 def require_not_empty(desired: Desired, allow_empty: bool) -> None:
