@@ -18,11 +18,15 @@ from ._errors import ProviderError, Reason
 
 
 class Clock(t.Protocol):
-    """Two clocks: C(now()) is Unix seconds and may jump; C(monotonic()) only measures durations."""
+    """Two clocks, C(now()) in Unix seconds, which may jump, and C(monotonic()) for durations; and sleeping by them."""
 
     def now(self) -> float: ...
 
     def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, cancel: threading.Event) -> None:
+        """Return after so many seconds, or at once when C(cancel) is set."""
+        ...
 
 
 class SystemClock:
@@ -34,13 +38,16 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
+    def sleep(self, seconds: float, cancel: threading.Event) -> None:
+        cancel.wait(seconds)
+
 
 @dataclasses.dataclass(frozen=True)
 class Context:
     """What every provider method receives.
 
     :ivar deadline: in seconds of C(clock.monotonic()).
-    :ivar cancel: set when the run is to stop; also waited on instead of sleeping, so that stopping is prompt.
+    :ivar cancel: set when the run is to stop.
     """
 
     deadline: float
@@ -60,9 +67,17 @@ class Context:
         """The same run with an earlier deadline: for one backend call, or one round of checks."""
         return dataclasses.replace(self, deadline=min(self.deadline, self.clock.monotonic() + seconds))
 
+    def sleep(self, seconds: float) -> None:
+        """Sleep, but not beyond the deadline nor after a cancel; C(check()) tells afterwards."""
+        self.clock.sleep(min(seconds, self.remaining()), self.cancel)
+
     def check(self, op: str, provider: str, provider_id: str | None = None) -> None:
         """Raise C(Transient/Cancelled) or C(Transient/Timeout) when the run is over; call it before each backend call."""
         if self.cancel.is_set():
-            raise ProviderError(Reason.CANCELLED, "the run was cancelled", op=op, provider=provider, provider_id=provider_id)
+            raise ProviderError(
+                Reason.CANCELLED, "the run was cancelled", op=op, provider=provider, provider_id=provider_id
+            )
         if self.remaining() <= 0:
-            raise ProviderError(Reason.TIMEOUT, "the run is out of time", op=op, provider=provider, provider_id=provider_id)
+            raise ProviderError(
+                Reason.TIMEOUT, "the run is out of time", op=op, provider=provider, provider_id=provider_id
+            )

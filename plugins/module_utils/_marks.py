@@ -101,6 +101,17 @@ class Marks:
             extra=own,
         )
 
+    def conflict_with(self, wanted: Marks) -> str | None:
+        """Why an instance with these marks must not be adopted for a request with those; None when it may.
+
+        Verified adoption: same install, UID, slot and pool. The pool keeps proxies of tasks and of documents apart.
+        """
+        for key in ("install", "uid", "slot", "pool"):
+            mine, theirs = getattr(self, key), getattr(wanted, key)
+            if mine != theirs:
+                return f"its {key} is {mine!r}, not {theirs!r}"
+        return None
+
     def hold_until(self) -> float | None:
         """Until when (Unix seconds) the instance is protected from replacement and collection."""
         return _number(self.extra.get(HOLD, ""))

@@ -4,7 +4,7 @@
 
 # PRIVATE to this collection: no stability promise.
 
-"""The one decorator around every provider: times and counts each call, and makes sure that only ProviderError comes out.
+"""The one decorator around every provider: times, counts, classifies and logs each call.
 
 Providers don't count or trace by themselves. Exporters read the Recorder.
 """
@@ -44,7 +44,13 @@ class Recorder:
         """One row per provider, operation and class, in that order; C(seconds) is the sum over the calls."""
         with self._lock:
             return [
-                {"provider": p, "op": op, "class": outcome, "calls": n, "seconds": round(self._seconds[p, op, outcome], 3)}
+                {
+                    "provider": p,
+                    "op": op,
+                    "class": outcome,
+                    "calls": n,
+                    "seconds": round(self._seconds[p, op, outcome], 3),
+                }
                 for (p, op, outcome), n in sorted(self._calls.items())
             ]
 
@@ -84,7 +90,11 @@ class ObservedProvider:
         inner = self.inner
         if not isinstance(inner, Marker):
             raise ProviderError(
-                Reason.INVALID_CONFIG, f"provider {self.name} cannot set marks", op="mark", provider=self.name, provider_id=ref.provider_id
+                Reason.INVALID_CONFIG,
+                f"provider {self.name} cannot set marks",
+                op="mark",
+                provider=self.name,
+                provider_id=ref.provider_id,
             )
         self._call("mark", ref.provider_id, ctx, lambda: inner.set_mark(ref, key, value, ctx))
 

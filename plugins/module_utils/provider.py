@@ -115,7 +115,7 @@ class Provider(t.Protocol):
         ...
 
     def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
-        """Pure. What forces a replacement when it changes, as plain JSON values, catalogue keys resolved to their content.
+        """Pure. What forces a replacement when it changes: plain JSON values, catalogue keys resolved to their content.
 
         Location is not in it, nor is any field that the provider ignores. Raises C(Permanent/InvalidPlacement) or
         C(Permanent/InvalidConfig) naming field, value and what is allowed, for what it can never satisfy.
@@ -131,7 +131,7 @@ class Provider(t.Protocol):
         ...
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
-        """Raises C(NotFound) when, and only when, it is gone; while a delete is under way it is returned as deleting."""
+        """Raises C(NotFound) when, and only when, it is gone; while it is being deleted it is returned as deleting."""
         ...
 
     def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:

@@ -8,9 +8,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import re
 import typing as t
 
-from .options import Spec, run_options, wait_options
+from .._engine.ledger import Locked
+from .._engine.reconcile import Order, OutcomeName, Report
+from .._host import Host
+from .._models import Scope, Selector
+from .._names import derived_uid
+from .._plan.memory import Wishes
+from .._plan.model import Status
+from .._registry import TYPES
+from .._spec.desired import Desired, Limit
+from .._spec.document import parse_document, require_not_empty, select
+from .._spec.schema import DEFAULT_NAMESPACE
+from .options import Problems, Spec, check_run_options, run_options, wait_options
+from .outcome import carry_out, error_of
 
 RULES: dict[str, t.Any] = {
     "mutually_exclusive": [("desired", "desired_file")],
@@ -42,3 +57,119 @@ def argument_spec() -> Spec:
         **run_options(),
         **wait_options(),
     }
+
+
+def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
+    """:raises EgressError: bad input, and every outcome that fails the task, with the result so far."""
+    order = _order(params)
+    try:
+        report, result = carry_out(order, params, host)
+    except Locked as locked:
+        locked.result = {"changed": False, "outcome": OutcomeName.LOCKED.value}
+        raise
+    result["proxies"] = _proxies(report, params["results"])
+    error = error_of(report)
+    if error is not None:
+        error.result = result
+        raise error
+    return result
+
+
+def _order(params: t.Mapping[str, t.Any]) -> Order:
+    whole = parse_document(params["desired"], TYPES)
+    desired = select(whole, params["only"] or ())
+    names = _Names(whole)
+    problems = Problems()
+    check_run_options(params, problems)
+    if params["max_deletions"] is not None:
+        for limit in problems.each("max_deletions", [params["max_deletions"]], _limit):
+            desired = dataclasses.replace(desired, policy=dataclasses.replace(desired.policy, max_deletions=limit))
+    wishes = Wishes(
+        assume_gone=frozenset(problems.each("assume_gone", params["assume_gone"], lambda text: _scope(text, whole))),
+        hold=dict(problems.each("hold", params["hold"], names.hold)),
+        skip_cleanup=dict(problems.each("skip_cleanup", params["skip_cleanup"], names.undesired)),
+        retry=frozenset(problems.each("retry", params["retry"], names.desired)),
+    )
+    problems.refuse()
+    require_not_empty(desired, params["allow_empty"])
+    return Order(
+        desired=desired,
+        # All pools, unless told otherwise: a proxy that moved from one pool to another must be seen.
+        selector=Selector(desired.install, pools=desired.pools if params["only"] else ()),
+        wishes=wishes,
+        wait=params["wait"],
+        wait_timeout=params["wait_timeout"],
+        wait_sleep=params["wait_sleep"],
+        expect_plan=params["expect_plan"],
+    )
+
+
+class _Names:
+    """What the user calls a proxy, C(name) or C(namespace/name), and its UID."""
+
+    def __init__(self, desired: Desired) -> None:
+        self._install = desired.install
+        self._uids = {(spec.namespace, spec.name): spec.uid for spec in desired.specs}
+
+    def desired(self, text: str) -> str:
+        key = _split(text)
+        if key not in self._uids:
+            raise ValueError(f"{text!r} is not in the document")
+        return self._uids[key]
+
+    def undesired(self, text: str) -> tuple[str, tuple[str, str]]:
+        key = _split(text)
+        if key in self._uids:
+            raise ValueError(f"{text!r} is still desired; take it out of the document first")
+        return self._uid(key), key
+
+    def hold(self, row: t.Mapping[str, t.Any]) -> tuple[str, float]:
+        """Desired or not: a hold protects from collection too."""
+        return self._uid((row["namespace"], row["name"])), _time(row["until"])
+
+    def _uid(self, key: tuple[str, str]) -> str:
+        namespace, name = key
+        return self._uids.get(key) or derived_uid(self._install, namespace, name)
+
+
+def _split(text: str) -> tuple[str, str]:
+    namespace, slash, name = text.rpartition("/")
+    if not name or (slash and not namespace):
+        raise ValueError(f"{text!r} is not allowed (name or namespace/name)")
+    return namespace or DEFAULT_NAMESPACE, name
+
+
+def _limit(text: str) -> Limit:
+    if not re.fullmatch(r"[0-9]{1,6}|([0-9]{1,2}|100)%", text):
+        raise ValueError(f"{text!r} is not allowed (a number such as 3, or a percentage such as 50%)")
+    return Limit.parse(text)
+
+
+def _scope(text: str, desired: Desired) -> tuple[str, Scope]:
+    provider, _, scope = text.partition(":")
+    known = [entry.name for entry in desired.providers]
+    if not scope or provider not in known:
+        raise ValueError(f"{text!r} is not allowed (provider:scope, the provider one of: {', '.join(known)})")
+    return provider, Scope(scope)
+
+
+def _time(text: str) -> float:
+    """ISO 8601; without an offset it is UTC."""
+    try:
+        moment = datetime.datetime.fromisoformat(re.sub(r"[Zz]$", "+00:00", text))
+    except ValueError:
+        raise ValueError(f"until: {text!r} is not allowed (an ISO 8601 time such as 2027-01-31T18:00:00Z)") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
+
+
+def _proxies(report: Report, which: str) -> list[dict[str, t.Any]]:
+    """C(changed): those that something was done to, is to be done to, or that do not serve."""
+    if which == "none":
+        return []
+    concerned = {done.action.subject.uid for done in report.done}
+    concerned |= {action.subject.uid for action in (*report.intended.actions, *report.final.actions)}
+    return [
+        r.as_result()
+        for r in report.final.reports
+        if which == "all" or r.subject.uid in concerned or r.status is not Status.RUNNING
+    ]

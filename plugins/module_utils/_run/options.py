@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import typing as t
 
+from .._errors import ArgumentError
 from .._marks import DEFAULT_PREFIX
 from .._models import State
 
-Spec = t.Dict[str, t.Dict[str, t.Any]]
+Spec = dict[str, dict[str, t.Any]]
 
 
 def provider_options() -> Spec:
@@ -44,3 +45,34 @@ def wait_options() -> Spec:
 
 def state_names() -> list[str]:
     return [state.value for state in State]
+
+
+T = t.TypeVar("T")
+
+
+class Problems:
+    """Collects what is wrong with options, so that all of it is reported at once."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def each(self, option: str, values: t.Iterable[t.Any] | None, parse: t.Callable[[t.Any], T]) -> list[T]:
+        """What C(parse) makes of each value; its ValueErrors become problems of the option."""
+        parsed = []
+        for value in values or ():
+            try:
+                parsed.append(parse(value))
+            except ValueError as error:
+                self.found.append(f"{option}: {error}")
+        return parsed
+
+    def refuse(self) -> None:
+        if self.found:
+            raise ArgumentError(self.found)
+
+
+def check_run_options(params: t.Mapping[str, t.Any], problems: Problems) -> None:
+    """The ranges of C(run_options()) and C(wait_options())."""
+    for option, least, most in (("concurrency", 1, 256), ("wait_timeout", 1, 86400), ("wait_sleep", 0.1, 3600)):
+        if not least <= params[option] <= most:
+            problems.found.append(f"{option}: {params[option]} is not allowed ({least} to {most})")

@@ -10,7 +10,13 @@ from __future__ import annotations
 
 import typing as t
 
-from .options import Spec, provider_options, run_options, wait_options
+from .._engine.reconcile import Order
+from .._host import Host
+from .._models import Selector
+from .._registry import TYPES
+from .._spec.document import parse_single
+from .options import Problems, Spec, check_run_options, provider_options, run_options, wait_options
+from .outcome import carry_out, error_of
 
 RULES: dict[str, t.Any] = {"mutually_exclusive": [("squid", "cloud_init")]}
 
@@ -30,3 +36,28 @@ def argument_spec() -> Spec:
         **run_options(),
         **wait_options(),
     }
+
+
+def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
+    """:raises EgressError: bad input, and every outcome that fails the task, with the result so far."""
+    problems = Problems()
+    check_run_options(params, problems)
+    problems.refuse()
+    desired = parse_single(params, TYPES)
+    order = Order(
+        desired=desired,
+        selector=Selector(desired.install, uid=desired.uid),
+        wait=params["wait"],
+        wait_timeout=params["wait_timeout"],
+        wait_sleep=params["wait_sleep"],
+    )
+    report, result = carry_out(order, params, host)
+    # One proxy: what a fleet counts and lists is told by the one row.
+    for key in ("counts", "blocked", "released"):
+        del result[key]
+    result["proxy"] = next((r.as_result() for r in report.final.reports), None)
+    error = error_of(report)
+    if error is not None:
+        error.result = result
+        raise error
+    return result

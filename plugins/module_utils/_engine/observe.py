@@ -1,0 +1,135 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""The providers of one run, and asking them what exists."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .._context import Context
+from .._errors import EgressError, ErrorClass, ProviderError
+from .._host import Host
+from .._models import Instance, Listing, Selector
+from .._plan.evidence import Listings
+from .._registry import ProviderType
+from .._spec.desired import ProviderEntry
+from .._telemetry import ObservedProvider, Recorder
+from .executor import Executor, Job
+
+#: From so many instances of one provider on, one list is cheaper than a get for each.
+LIST_FROM = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class Providers:
+    """:ivar broken: entries that could not be built (a missing SDK), and why; they cost only their own proxies."""
+
+    ready: t.Mapping[str, ObservedProvider]
+    broken: t.Mapping[str, EgressError]
+
+    @classmethod
+    def build(
+        cls,
+        entries: t.Iterable[ProviderEntry],
+        types: t.Mapping[str, ProviderType],
+        host: Host,
+        mark_prefix: str,
+        recorder: Recorder,
+    ) -> Providers:
+        """Never dials."""
+        ready: dict[str, ObservedProvider] = {}
+        broken: dict[str, EgressError] = {}
+        for entry in entries:
+            try:
+                provider = types[entry.type].build(entry.name, entry.config, host.for_providers(mark_prefix))
+            except EgressError as error:
+                broken[entry.name] = error
+            else:
+                ready[entry.name] = ObservedProvider(provider, recorder, host.clock)
+        return cls(ready, broken)
+
+
+def observe(
+    providers: Providers, selector: Selector, ctx: Context, executor: Executor
+) -> dict[str, Listing | EgressError]:
+    """One C(list_by_tag) per provider, concurrently."""
+    return {**providers.broken, **_lists(providers, sorted(providers.ready), selector, ctx, executor)}
+
+
+def refresh(
+    listings: Listings,
+    touched: t.Collection[Touched],
+    providers: Providers,
+    selector: Selector,
+    ctx: Context,
+    executor: Executor,
+) -> tuple[dict[str, Listing | EgressError], list[EgressError]]:
+    """Look again at what was touched only: a get for each, or one list where that is cheaper.
+
+    Returns the listings as they are now, and what went wrong; where something did, the older answer stands.
+    """
+    by_provider: dict[str, set[str]] = {}
+    for item in touched:
+        by_provider.setdefault(item.provider, set()).add(item.provider_id)
+    again = sorted(name for name, ids in by_provider.items() if len(ids) >= LIST_FROM)
+    result = dict(listings)
+    troubles = []
+    for name, answer in _lists(providers, again, selector, ctx, executor).items():
+        if isinstance(answer, Listing):
+            result[name] = answer
+        else:
+            troubles.append(answer)
+    one_by_one = [
+        Touched(name, i) for name, ids in sorted(by_provider.items()) if name not in again for i in sorted(ids)
+    ]
+    jobs = [_get_job(providers.ready[item.provider], item.provider_id, ctx) for item in one_by_one]
+    for outcome in executor.run(jobs, ctx):
+        item = one_by_one[outcome.index]
+        if outcome.value is not None or _is_gone(outcome.error):
+            result[item.provider] = _with(result[item.provider], item.provider_id, outcome.value)
+        elif outcome.error is not None:
+            troubles.append(outcome.error)
+    return result, troubles
+
+
+@dataclasses.dataclass(frozen=True)
+class Touched:
+    """One instance whose state is about to change."""
+
+    provider: str
+    provider_id: str
+
+
+def _lists(
+    providers: Providers, names: t.Sequence[str], selector: Selector, ctx: Context, executor: Executor
+) -> dict[str, Listing | EgressError]:
+    def job(provider: ObservedProvider) -> Job[Listing]:
+        return Job("list", provider.name, lambda: provider.list_by_tag(selector, ctx))
+
+    answers: dict[str, Listing | EgressError] = {}
+    for outcome in executor.run([job(providers.ready[name]) for name in names], ctx):
+        answer = outcome.error or outcome.value
+        if answer is not None:
+            answers[names[outcome.index]] = answer
+    return answers
+
+
+def _get_job(provider: ObservedProvider, provider_id: str, ctx: Context) -> Job[Instance]:
+    return Job("get", provider.name, lambda: provider.get(provider_id, ctx))
+
+
+def _is_gone(error: EgressError | None) -> bool:
+    return isinstance(error, ProviderError) and error.error_class is ErrorClass.NOT_FOUND
+
+
+def _with(listing: Listing | EgressError, provider_id: str, instance: Instance | None) -> Listing | EgressError:
+    """The listing with one instance exchanged, added, or (None) taken out."""
+    if not isinstance(listing, Listing):
+        return Listing((instance,), {}) if instance else listing
+    others = tuple(i for i in listing.instances if i.provider_id != provider_id)
+    return dataclasses.replace(listing, instances=others if instance is None else (*others, instance))
