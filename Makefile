@@ -14,6 +14,8 @@ LINK := $(TREE)/ansible_collections/crawl/egress
 # ANSIBLE_HOME keeps what Ansible and its tools write out of the user's ~/.ansible
 ENV = PATH="$(CURDIR)/$(1):$$PATH" ANSIBLE_HOME="$(CURDIR)/.ansible" ANSIBLE_COLLECTIONS_PATH="$(TREE)" NO_COLOR=1
 PYTEST := -m pytest -q -n 2
+# where Debian keeps squid
+export PATH := $(PATH):/usr/sbin:/sbin
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -48,6 +50,9 @@ docs: $(NEWEST) $(LINK)
 format: $(NEWEST) ## let ruff format and fix the Python code
 	$(NEWEST)/ruff check --fix .
 	$(NEWEST)/ruff format .
+
+demo: $(LINK) ## a fleet of proxies: made, used, healed, scaled and taken away
+	@tools/demo.sh
 
 unit: $(NEWEST)
 	$(NEWEST)/python $(PYTEST)

@@ -12,7 +12,7 @@ lacking=()
 tools/packages.sh squid shellcheck || lacking+=("Squid or shellcheck: the tests that need them do not run")
 newest=(lint unit sanity molecule)
 oldest=(unit-oldest sanity-oldest)
-tools/python.sh newest >/dev/null || { lacking+=("Python 3.12 or later: no ${newest[*]}"); newest=(); }
+tools/python.sh newest >/dev/null || { lacking+=("Python 3.12 or later (pyenv and uv can install one): no ${newest[*]}"); newest=(); }
 tools/python.sh oldest >/dev/null || { lacking+=("Python 3.11 to 3.13: no ${oldest[*]}"); oldest=(); }
 
 banner() {
