@@ -101,8 +101,30 @@ def render_passwords(config: SquidConfig) -> str:
     return "".join(f"{user.name}:{user.password_hash}\n" for user in config.users)
 
 
+def service_name(instance: str) -> str:
+    """Return the service name for an instance: its name less what Squid refuses (all but ASCII letters and digits).
+
+    Raises:
+        ValueError: nothing would be left.
+    """
+    name = re.sub("[^0-9A-Za-z]", "", instance)
+    if not name:
+        raise ValueError(f"{instance!r} makes no service name (allowed: some ASCII letters or digits)")
+    return name
+
+
+def squid_command(executable: str, conf: str, instance: str) -> list[str]:
+    """Return the command that runs Squid in the foreground, in one process.
+
+    A Squid makes shared memory `/dev/shm/<service_name>-cf__*.shm` when it starts, and can't start if those of another
+    user, or left behind by one (SIGKILL), are there: with the default service name a Squid of the distribution, or a
+    second user's, would stop ours. So each instance needs a service name of its own on its machine.
+    """
+    return [executable, "-N", "-n", service_name(instance), "-f", conf]
+
+
 def render_conf(config: SquidConfig, listener: Listener, runtime: Runtime) -> str:
-    """Return the text of squid.conf, for `squid -N -f FILE`. It holds no secret.
+    """Return the text of squid.conf, for `squid_command`. It holds no secret.
 
     Raises:
         ValueError: there are users, but the runtime has no helper or no password file.
