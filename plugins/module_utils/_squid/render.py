@@ -4,7 +4,7 @@
 # PRIVATE to this collection: no stability promise.
 """Rendering of squid.conf and of the password file, for any provider. Pure.
 
-Tested with Squid 5.7; it uses no directive that Squid 4 lacks or Squid 7 removed. The order of access is:
+Tested with Squid 5.7. The order of access is:
 
 1. tunnels (CONNECT) to other ports than `connect_ports`, plain requests to privileged ports but 80 and 443: refused;
 2. clients outside `allowed_sources` (if given): refused; clients without valid credentials (if there are users): 407;
@@ -51,8 +51,8 @@ class Listener:
 
     def __post_init__(self) -> None:
         for address in (self.address, self.outgoing_address):
-            if address is not None:
-                ip_address(address)
+            if address is not None and "%" in str(ip_address(address)):
+                raise ValueError(f"{address!r} has a zone (allowed: an address without)")  # may hold anything
         if not 1 <= self.port <= PORT_MAX:
             raise ValueError(f"port {self.port} is out of range (allowed: 1 to {PORT_MAX})")
 

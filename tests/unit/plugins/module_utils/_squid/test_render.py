@@ -119,7 +119,10 @@ def test_listener(listener, lines):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("localhost", 3128), ("127.0.0.1\nhttp_port 1", 3128), ("", 3128), (None, 0), (None, 65536), (None, 1, "x")],
+    [
+        *(("localhost", 3128), ("127.0.0.1\nhttp_port 1", 3128), ("fe80::1%\nhttp_port 1", 3128), ("", 3128)),
+        *((None, 0), (None, 65536), (None, 1, "x"), (None, 1, "fe80::1%a")),
+    ],
 )
 def test_bad_listener(arguments):
     with pytest.raises(ValueError):

@@ -255,7 +255,7 @@ def test_outgoing_address(start, origin, host):
     assert [request["client"] for request in origin.requests] == ["127.0.77.9"]
 
 
-def test_loopback_outgoing_address_is_for_loopback_only(start, origin_at):
+def test_ipv4_outgoing_address_does_not_stop_ipv6(start, origin_at):
     origin = origin_at("::1")
     document = {**LOOPBACK, "allowed_destinations": ["127.0.0.0/8", "::1"]}
     assert start(document, outgoing_address="127.0.77.9").get(origin.url).status == 200
