@@ -54,6 +54,10 @@ format: $(NEWEST) ## let ruff format and fix the Python code
 demo: $(LINK) ## a fleet of proxies: made, used, healed, scaled and taken away
 	@tools/demo.sh
 
+bench: $(NEWEST) $(LINK) ## the figures that are reported, not asserted
+	$(NEWEST)/python bench/core.py
+	$(NEWEST)/python bench/tasks.py
+
 unit: $(NEWEST)
 	$(NEWEST)/python $(PYTEST)
 
