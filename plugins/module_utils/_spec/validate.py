@@ -147,24 +147,23 @@ def path_text(path: t.Iterable[str | int]) -> str:
 
 
 def _leaves(errors: t.Iterable[ValidationError]) -> t.Iterator[ValidationError]:
-    """The errors to report: of alternatives, only those of the one that was meant."""
+    """The errors to report: of alternatives, those of the only one that has the value's type, if there is one."""
     for error in errors:
-        meant = _meant(error) if error.validator in ("anyOf", "oneOf") else []
-        if meant:
-            yield from _leaves(meant)
+        fitting = _fitting(error) if error.validator in ("anyOf", "oneOf") else []
+        if len(fitting) == 1:
+            yield from _leaves(fitting[0])
         else:
             yield error
 
 
-def _meant(error: ValidationError) -> list[ValidationError]:
-    """The errors of the only alternative that has the value's type, if there is one; else nothing."""
+def _fitting(error: ValidationError) -> list[list[ValidationError]]:
+    """The errors of each alternative that has the value's type."""
     branches: dict[t.Any, list[ValidationError]] = {}
     for cause in error.context or ():
         branches.setdefault(cause.relative_schema_path[0], []).append(cause)
-    fitting = [
+    return [
         causes for causes in branches.values() if not any(c.validator == "type" and not c.relative_path for c in causes)
     ]
-    return fitting[0] if len(fitting) == 1 else []
 
 
 def _explain(error: ValidationError, schema: t.Mapping[str, t.Any], root: Path) -> t.Iterator[Fault]:
@@ -185,9 +184,8 @@ def _explain(error: ValidationError, schema: t.Mapping[str, t.Any], root: Path) 
             if key not in value:
                 yield Fault((*path, key), f"{path_text((*path, key))} is missing")
     else:
-        yield Fault(
-            path, (f"{where}: " if where else "") + _verdict(value, rule, limit, own, _is_secret(error, schema, path))
-        )
+        verdict = _verdict(value, rule, limit, own, _is_secret(error, schema, path))
+        yield Fault(path, f"{where}: {verdict}" if where else verdict)
 
 
 def _verdict(value: t.Any, rule: t.Any, limit: t.Any, own: t.Mapping[str, t.Any], secret: bool) -> str:
@@ -203,7 +201,8 @@ def _verdict(value: t.Any, rule: t.Any, limit: t.Any, own: t.Mapping[str, t.Any]
         return f"{shown} is not allowed (allowed: {', '.join(c if isinstance(c, str) else show(c) for c in choices)})"
     if rule in ("minimum", "maximum") and "title" not in own and {"minimum", "maximum"} <= own.keys():
         return f"{shown} is not allowed ({own['minimum']} to {own['maximum']})"
-    return f"{shown} is not allowed{_allowed(own) or f' ({rule}: {show(limit)})'}"
+    scalar = "" if isinstance(limit, (list, dict)) else f" ({rule}: {show(limit)})"
+    return f"{shown} is not allowed{_allowed(own) or scalar}"
 
 
 def _wrong_type(value: t.Any, wanted: list[str], secret: bool) -> str:
@@ -217,7 +216,7 @@ def _wrong_type(value: t.Any, wanted: list[str], secret: bool) -> str:
     text = f"{shown}, {needed} is needed"
     if "string" in wanted and value is not None and not isinstance(value, (list, dict)):
         return f"{text}: put it in quotes"  # YAML takes it for a number, a boolean or a date
-    if wanted == ["integer"] and isinstance(value, str) and value.isdecimal():
+    if wanted == ["integer"] and isinstance(value, str) and value.isdecimal() and not secret:
         return f"{text}: write it without quotes, or with the filter int"
     return text
 
