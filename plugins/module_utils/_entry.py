@@ -1,0 +1,121 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""What both doors have in common, signals that stop a run and errors that become results; and the door of modules."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import types
+import typing as t
+
+from ._errors import EgressError, Reason
+from ._host import Host
+from .provider import Runner
+
+Params = t.Mapping[str, t.Any]
+Result = dict[str, t.Any]
+Run = t.Callable[[Params, Host], Result]
+
+#: Seconds that a run gets to come to an end by itself, once it is told to stop.
+GRACE = 15
+
+#: SIGALRM is how Ansible implements the task keyword C(timeout).
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)
+
+
+class Stop:
+    """:ivar signum: the first signal that told the run to stop, or None."""
+
+    def __init__(self) -> None:
+        self.signum: int | None = None
+
+    def pass_on(self) -> None:
+        """To be called once the earlier handlers are back: let them do with the signal what they do."""
+        if self.signum is not None:
+            signal.raise_signal(self.signum)
+
+
+@contextlib.contextmanager
+def stoppable(cancel: threading.Event) -> t.Iterator[Stop]:
+    """Let signals cancel a run instead of killing it, so that it unlocks, cleans up and says what it has done.
+
+    A run that does not come to an end within GRACE seconds meets the earlier handler of the signal after all. More
+    signals change nothing: when Ansible is interrupted, its workers get a SIGINT and at once a SIGTERM.
+    """
+    stop = Stop()
+    earlier: dict[int, t.Any] = {}
+
+    def restore() -> None:
+        for signum, handler in earlier.items():
+            signal.signal(signum, handler)
+
+    def on_signal(signum: int, _frame: types.FrameType | None) -> None:
+        cancel.set()
+        if stop.signum is None:
+            stop.signum = signum
+            signal.alarm(GRACE)
+        elif signum == signal.SIGALRM:
+            restore()
+            stop.pass_on()
+
+    for signum in _STOPS:
+        earlier[signum] = signal.signal(signum, on_signal)
+    try:
+        yield stop
+    finally:
+        if stop.signum is not None:
+            signal.alarm(0)
+        restore()
+
+
+def perform(run: Run, params: Params, host: Host) -> Result:
+    """The result of a run. One that failed has C(failed), C(msg) and C(error) beside what it had found out."""
+    try:
+        return run(params, host)
+    except EgressError as error:
+        return failure(error, host.python)
+
+
+def failure(error: EgressError, python: str) -> Result:
+    details = error.as_result()
+    if error.reason is Reason.MISSING_SDK:
+        details["message"] = f"{error.message}; install it for {python}"
+    return {"changed": False, **error.result, "failed": True, "msg": details["message"], "error": details}
+
+
+def serve(module: t.Any, run: Run) -> t.NoReturn:
+    """The door of a module, and the only place that calls C(exit_json) and C(fail_json).
+
+    :param module: an C(AnsibleModule).
+    """
+    host = Host(
+        runner=_runner(module),
+        python=sys.executable,
+        check_mode=module.check_mode,
+        diff=module._diff,
+        warn=module.warn,
+    )
+    with stoppable(host.cancel):
+        result = perform(run, module.params, host)
+    # The options hold password hashes and cloud-init, so they are not repeated in the result.
+    result["invocation"] = {}
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
+
+
+def _runner(module: t.Any) -> Runner:
+    def run_command(argv: t.Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
+        answer: tuple[int, str, str] = module.run_command(
+            list(argv), data=stdin, binary_data=True, expand_user_and_vars=False, handle_exceptions=False
+        )
+        return answer
+
+    return run_command

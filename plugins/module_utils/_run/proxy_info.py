@@ -1,0 +1,83 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""C(egress_proxy_info): one, some or all instances, and how far the list can be believed."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .._engine.executor import DaemonThreads
+from .._engine.observe import Providers, observe
+from .._host import Host
+from .._models import Instance, Listing, Selector
+from .._registry import TYPES
+from .._spec.document import parse_providers
+from .._telemetry import Recorder
+from .options import Spec, provider_options, state_names
+from .outcome import scopes_of
+
+RULES: dict[str, t.Any] = {}
+
+#: Seconds that the backends get for their lists.
+TIME = 120.0
+
+
+def argument_spec() -> Spec:
+    return {
+        **provider_options(),
+        "names": {"type": "list", "elements": "str"},
+        "uids": {"type": "list", "elements": "str"},
+        "pools": {"type": "list", "elements": "str"},
+        "states": {"type": "list", "elements": "str", "choices": state_names()},
+        "foreign": {"type": "bool", "default": False},
+    }
+
+
+def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
+    """:raises ArgumentError: bad input. A backend that does not answer is told by C(scopes) and fails nothing."""
+    install = params["install"]
+    entries = parse_providers(install, params["providers"], params["mark_prefix"], TYPES)
+    recorder = Recorder()
+    providers = Providers.build(entries, TYPES, host, params["mark_prefix"], recorder)
+    uids = params["uids"] or ()
+    selector = Selector(
+        install=None if params["foreign"] else install,
+        pools=tuple(params["pools"] or ()),
+        uid=uids[0] if len(uids) == 1 else None,
+    )
+    listings = observe(providers, selector, host.context(TIME), DaemonThreads(len(entries)))
+    found = [i for answer in listings.values() if isinstance(answer, Listing) for i in answer.instances]
+    return {
+        "changed": False,
+        "instances": [_row(i, install) for i in sorted(found, key=_order) if _wanted(i, params)],
+        "scopes": scopes_of(listings),
+        "calls": recorder.summary(),
+    }
+
+
+def _wanted(instance: Instance, params: t.Mapping[str, t.Any]) -> bool:
+    marks = instance.marks
+    return (
+        _among({marks.name, f"{marks.namespace}/{marks.name}"}, params["names"])
+        and _among({marks.uid}, params["uids"])
+        and _among({marks.pool}, params["pools"])
+        and _among({instance.state.value}, params["states"])
+    )
+
+
+def _among(values: set[str], filter_: t.Sequence[str] | None) -> bool:
+    """No filter lets everything through, and an empty one nothing."""
+    return filter_ is None or not values.isdisjoint(filter_)
+
+
+def _order(instance: Instance) -> tuple[t.Any, ...]:
+    marks = instance.marks
+    return marks.install, marks.namespace, marks.name, marks.slot, instance.provider, instance.provider_id
+
+
+def _row(instance: Instance, install: str) -> dict[str, t.Any]:
+    return {**instance.as_result(), "foreign": instance.marks.install != install}

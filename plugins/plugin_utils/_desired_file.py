@@ -1,0 +1,53 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""C(desired_file) of C(egress_fleet): read on the controller, so that the run only ever sees C(desired)."""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ansible.errors import AnsibleError, AnsibleFileNotFound
+from yaml import MarkedYAMLError
+
+from ..module_utils._errors import ArgumentError
+from ..module_utils._spec.validate import type_of
+from ._door import Door, plain
+
+#: Options that stand in for keys of the document, so that C(module_defaults) can set them for all modules at once.
+_STAND_INS = ("install", "providers", "mark_prefix")
+
+
+def with_document(door: Door, args: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The options of a task with the whole document under C(desired), and without those that it came from."""
+    params = door.validate(args)
+    desired = params["desired"] if params["desired_file"] is None else read_document(door, params["desired_file"])
+    if desired:
+        desired = {**{key: params[key] for key in _STAND_INS if params[key] is not None}, **desired}
+    rest = {key: value for key, value in args.items() if key not in ("desired_file", *_STAND_INS)}
+    return {**rest, "desired": desired}
+
+
+def read_document(door: Door, path: str) -> dict[str, t.Any]:
+    """:raises ArgumentError: naming the file. No message quotes a line of it: it may be a secret one."""
+    try:
+        found = door._find_needle("files", path)
+        document = door._loader.load_from_file(found, cache="none")
+        if isinstance(document, Mapping):
+            return plain(document)
+    except AnsibleFileNotFound:
+        problem = "there is no such file"
+    except AnsibleError as error:
+        problem = f"{error.message}{_position(error.__cause__)}"
+    else:
+        problem = "it is empty" if document is None else f"it holds {type_of(document)}, a mapping is needed"
+    raise ArgumentError([f"desired_file {path!r}: {problem}"])
+
+
+def _position(cause: BaseException | None) -> str:
+    mark = cause.problem_mark if isinstance(cause, MarkedYAMLError) else None
+    return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
