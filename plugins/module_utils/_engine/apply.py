@@ -70,8 +70,8 @@ def apply(
 ) -> t.Iterator[Done]:
     """Carry out what a plan intends now; yields as results come in.
 
-    What costs nothing that serves goes first, so that a refusal is known before a serving proxy is taken down. The first
-    call of a provider that has not answered yet goes alone: wrong credentials cost one error, not a thousand.
+    What costs nothing that serves goes first, so that a refusal is known before a serving proxy is taken down. The
+    first call of each provider goes ahead of the others: wrong credentials cost one error, not a thousand.
     """
     order = sorted(actions, key=lambda a: (a.voluntary, a.destructive))
     proven = {a.provider: a for a in reversed(order)}

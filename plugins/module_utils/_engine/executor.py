@@ -49,7 +49,7 @@ class Executor(t.Protocol):
 
 
 def perform(index: int, job: Job[T]) -> Outcome[T]:
-    """The thread boundary: the one place where an exception nobody thought of is caught, as a bug that costs one job."""
+    """The thread boundary: the one place where an exception nobody thought of is caught; a bug costs one job."""
     try:
         return Outcome(index, value=job.call())
     except EgressError as error:

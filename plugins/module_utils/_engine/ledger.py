@@ -43,7 +43,12 @@ class Ledger:
     """
 
     def __init__(
-        self, directory: str | None, install: str, pools: t.Sequence[str], warn: t.Callable[[str], None]
+        self,
+        directory: str | None,
+        install: str,
+        pools: t.Sequence[str],
+        warn: t.Callable[[str], None],
+        uid: str | None = None,
     ) -> None:
         self._home = pathlib.Path(directory, install) if directory else None
         self._pools = sorted(pools)
@@ -131,7 +136,7 @@ class Ledger:
         scratch = path.with_name(path.name + ".new")
         with _usable(path):
             if text == _NOTHING:
-                path.unlink()
+                path.unlink(missing_ok=True)
                 return
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(scratch, "w", encoding="utf-8") as handle:

@@ -50,7 +50,7 @@ class Order:
 
     desired: Desired
     selector: Selector
-    wishes: Wishes = Wishes()
+    wishes: Wishes
     wait: bool = True
     wait_timeout: float = 900.0
     wait_sleep: float = 5.0
@@ -171,7 +171,7 @@ class _Run:
             self._done.append(done)
             touched.extend(done.touched)
             self._progress.step(current, self._done)
-        if touched:
+        if current.now:
             self._save()
         self._stop_if_cancelled()
         return touched

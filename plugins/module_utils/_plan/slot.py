@@ -119,6 +119,8 @@ def _difference(slot: Slot, instance: Instance) -> tuple[Cause, str] | None:
     place = _place_of(slot, instance)
     if place is None:
         return Cause.MISPLACED, f"{instance.provider} {instance.scope.name} is no candidate"
+    if place.fault is not None:
+        return Cause.DRIFTED, place.fault.message
     if not place.made(instance):
         return Cause.DRIFTED, f"specification {instance.marks.spec_hash} became {place.digest}"
     if instance.marks.pool and instance.marks.pool != slot.spec.pool:

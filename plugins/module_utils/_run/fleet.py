@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import re
 import typing as t
@@ -21,8 +20,8 @@ from .._names import derived_uid
 from .._plan.memory import Wishes
 from .._plan.model import Status
 from .._registry import TYPES
-from .._spec.desired import Desired, Limit
-from .._spec.document import parse_document, require_not_empty, select
+from .._spec.desired import Desired
+from .._spec.document import parse_document, require_not_empty, select, with_max_deletions
 from .._spec.schema import DEFAULT_NAMESPACE
 from .options import Problems, Spec, check_run_options, run_options, wait_options
 from .outcome import carry_out, error_of
@@ -37,6 +36,10 @@ def argument_spec() -> Spec:
     return {
         "desired": {"type": "dict"},
         "desired_file": {"type": "path"},
+        # Only the action plugin sees these and desired_file; it hands on desired.
+        "install": {"type": "str"},
+        "providers": {"type": "list", "elements": "dict"},
+        "mark_prefix": {"type": "str"},
         "only": {"type": "list", "elements": "str"},
         "allow_empty": {"type": "bool", "default": False},
         "max_deletions": {"type": "str"},
@@ -77,13 +80,10 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
 
 def _order(params: t.Mapping[str, t.Any]) -> Order:
     whole = parse_document(params["desired"], TYPES)
-    desired = select(whole, params["only"] or ())
+    desired = with_max_deletions(select(whole, params["only"] or ()), params["max_deletions"])
     names = _Names(whole)
     problems = Problems()
     check_run_options(params, problems)
-    if params["max_deletions"] is not None:
-        for limit in problems.each("max_deletions", [params["max_deletions"]], _limit):
-            desired = dataclasses.replace(desired, policy=dataclasses.replace(desired.policy, max_deletions=limit))
     wishes = Wishes(
         assume_gone=frozenset(problems.each("assume_gone", params["assume_gone"], lambda text: _scope(text, whole))),
         hold=dict(problems.each("hold", params["hold"], names.hold)),
@@ -137,12 +137,6 @@ def _split(text: str) -> tuple[str, str]:
     if not name or (slash and not namespace):
         raise ValueError(f"{text!r} is not allowed (name or namespace/name)")
     return namespace or DEFAULT_NAMESPACE, name
-
-
-def _limit(text: str) -> Limit:
-    if not re.fullmatch(r"[0-9]{1,6}|([0-9]{1,2}|100)%", text):
-        raise ValueError(f"{text!r} is not allowed (a number such as 3, or a percentage such as 50%)")
-    return Limit.parse(text)
 
 
 def _scope(text: str, desired: Desired) -> tuple[str, Scope]:

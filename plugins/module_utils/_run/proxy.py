@@ -13,6 +13,7 @@ import typing as t
 from .._engine.reconcile import Order
 from .._host import Host
 from .._models import Selector
+from .._plan.memory import Wishes
 from .._registry import TYPES
 from .._spec.document import parse_single
 from .options import Problems, Spec, check_run_options, provider_options, run_options, wait_options
@@ -47,6 +48,7 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     order = Order(
         desired=desired,
         selector=Selector(desired.install, uid=desired.uid),
+        wishes=Wishes(),
         wait=params["wait"],
         wait_timeout=params["wait_timeout"],
         wait_sleep=params["wait_sleep"],
