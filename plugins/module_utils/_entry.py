@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import signal
 import sys
 import threading
@@ -102,6 +103,7 @@ def serve(module: t.Any, run: Run) -> t.NoReturn:
         diff=module._diff,
         warn=module.warn,
     )
+    threading.Thread(target=_cancel_unheard, args=(host.cancel,), daemon=True, name="egress-unheard").start()
     with stoppable(host.cancel):
         result = perform(run, module.params, host)
     # The options hold password hashes and cloud-init, so they are not repeated in the result.
@@ -109,6 +111,14 @@ def serve(module: t.Any, run: Run) -> t.NoReturn:
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def _cancel_unheard(cancel: threading.Event) -> None:
+    """Cancel the run when nobody reads its output any more: the task keyword C(timeout) leaves modules running."""
+    reader = select.poll()
+    reader.register(1, 0)  # nothing but an error, or that the other end is closed
+    reader.poll()
+    cancel.set()
 
 
 def _runner(module: t.Any) -> Runner:

@@ -13,6 +13,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
 from ansible_collections.crawl.egress.plugins.module_utils._engine.reconcile import OutcomeName
 from ansible_collections.crawl.egress.plugins.module_utils._errors import Reason
 from ansible_collections.crawl.egress.plugins.module_utils._models import Placement, State
@@ -20,9 +24,6 @@ from ansible_collections.crawl.egress.plugins.module_utils._plan.memory import W
 from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import Candidate, Limit
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import PREFIX, Fault, Machine
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.world import World, desired, spec
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 ZONES = ("a", "b", "c")
 FAULTS = (
@@ -71,6 +72,12 @@ class Histories(RuleBasedStateMachine):
         self.backend.settle()
         return [m for m in self.backend.machines.values() if m.labels.get(f"{PREFIX}-install") == "test"]
 
+    @initialize(zones=st.permutations(ZONES))
+    def begin(self, zones: list[str]) -> None:
+        """Most histories are about a fleet that is there."""
+        self.replicas, self.zones = 3, tuple(zones[:2])
+        self.world.run(self.wanted())
+
     @rule(replicas=st.integers(0, 6))
     def scale(self, replicas: int) -> None:
         self.replicas = replicas
@@ -79,9 +86,9 @@ class Histories(RuleBasedStateMachine):
     def edit(self, machine_type: str) -> None:
         self.machine_type = machine_type
 
-    @rule(zones=st.lists(st.sampled_from(ZONES), min_size=1, max_size=3, unique=True))
-    def move(self, zones: list[str]) -> None:
-        self.zones = tuple(zones)
+    @rule(zones=st.permutations(ZONES), count=st.integers(1, 3))
+    def move(self, zones: list[str], count: int) -> None:
+        self.zones = tuple(zones[:count])
 
     @precondition(lambda self: self.managed())
     @rule(data=st.data(), state=st.sampled_from([State.STOPPED, State.TERMINATED, State.UNKNOWN, None]))
@@ -157,5 +164,5 @@ class Histories(RuleBasedStateMachine):
         assert names == sorted(s.name for s in wanted.specs)
 
 
-Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+Histories.TestCase.settings = settings(max_examples=100, stateful_step_count=20, deadline=None)
 TestHistories = Histories.TestCase

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ansible_collections.crawl.egress.plugins.module_utils._engine.ledger import Locked
 from ansible_collections.crawl.egress.plugins.module_utils._engine.reconcile import OutcomeName
 from ansible_collections.crawl.egress.plugins.module_utils._errors import EgressError, Reason
@@ -121,7 +122,7 @@ def test_only_the_changed_one_is_replaced():
     world = World.of()
     converged(world, desired(*pool(3)))
     before = {m.labels[f"{PREFIX}-name"]: m.incarnation for m in world.one.machines.values()}
-    changed = pool(3)[:2] + (spec("eu-2", Candidate("one", LARGE)),)
+    changed = (*pool(3)[:2], spec("eu-2", Candidate("one", LARGE)))
     converged(world, desired(*changed))
     after = {m.labels[f"{PREFIX}-name"]: m.incarnation for m in world.one.machines.values()}
     assert [n for n in before if before[n] != after[n]] == ["eu-2"]
