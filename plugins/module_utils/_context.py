@@ -72,7 +72,7 @@ class Context:
         self.clock.sleep(min(seconds, self.remaining()), self.cancel)
 
     def check(self, op: str, provider: str, provider_id: str | None = None) -> None:
-        """Raise C(Transient/Cancelled) or C(Transient/Timeout) when the run is over; call it before each backend call."""
+        """Raise C(Transient/Cancelled) or C(Transient/Timeout) when the run is over; for before each backend call."""
         if self.cancel.is_set():
             raise ProviderError(
                 Reason.CANCELLED, "the run was cancelled", op=op, provider=provider, provider_id=provider_id

@@ -4,7 +4,7 @@
 
 # PRIVATE to this collection: no stability promise.
 
-"""What a run gets from the door it came through; nothing below the door knows whether that was a module or an action."""
+"""What a run gets from the door it came through; nothing below knows whether that was a module or an action."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import threading
 import typing as t
 
 from ._context import Clock, Context, SystemClock
-from .provider import ProviderHost, Runner
+from ._registry import TYPES
+from .provider import ProviderHost, ProviderType, Runner
 
 
 def _silent(_line: str) -> None:
@@ -27,6 +28,7 @@ class Host:
 
     :ivar python: the interpreter that runs us.
     :ivar cancel: set by the door when the task is to stop (SIGTERM, SIGINT, timeout).
+    :ivar types: the provider types that there are; the in-process door adds those of other collections.
     :ivar progress: shows one line to the user now; silent as a module.
     :ivar warn: adds a warning to the task.
     """
@@ -38,6 +40,7 @@ class Host:
     clock: Clock = dataclasses.field(default_factory=SystemClock)
     random: random.Random = dataclasses.field(default_factory=random.SystemRandom)
     cancel: threading.Event = dataclasses.field(default_factory=threading.Event)
+    types: t.Mapping[str, ProviderType] = dataclasses.field(default_factory=lambda: TYPES)
     progress: t.Callable[[str], None] = _silent
     warn: t.Callable[[str], None] = _silent
 

@@ -157,7 +157,7 @@ class CreateOutcome(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Created:
-    """:ivar outcome: ADOPTED when an instance of that name, UID, install and slot was there already and not deleting."""
+    """:ivar outcome: ADOPTED when an instance of that name and with fitting marks was there already and not deleting."""
 
     provider_id: str
     incarnation: str
@@ -233,3 +233,71 @@ class Listing:
     instances: tuple[Instance, ...]
     scopes: t.Mapping[Scope, ScopeStatus]
     unreadable: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Leftover:
+    """A secondary resource (a disk, a seed, a Secret …) that no instance uses any more.
+
+    :ivar kind: the backend's word for it. :ivar incarnation: its immutable id.
+    """
+
+    provider: str
+    kind: str
+    leftover_id: str
+    incarnation: str
+    scope: Scope
+    marks: Marks
+    created_at: float | None = None
+
+    def as_result(self) -> dict[str, t.Any]:
+        return {
+            "provider": self.provider,
+            "kind": self.kind,
+            "leftover_id": self.leftover_id,
+            "scope": self.scope.name,
+            "install": self.marks.install,
+            "uid": self.marks.uid,
+            "created_at": None if self.created_at is None else int(self.created_at),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftoverListing:
+    leftovers: tuple[Leftover, ...]
+    scopes: t.Mapping[Scope, ScopeStatus]
+
+
+class CheckReason(enum.Enum):
+    """The reasons that every Checker shares. A provider adds its own only for what an admin would fix differently."""
+
+    REACHABLE = "Reachable"
+    TIMEOUT = "Timeout"
+    UNREACHABLE = "Unreachable"
+    UNAUTHORIZED = "Unauthorized"
+    FORBIDDEN = "Forbidden"
+    API_ERROR = "APIError"
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetStatus:
+    """How one thing that can fail independently stands.
+
+    :ivar reason: a CheckReason's value, or a word of the provider's own.
+    :ivar details: facts for triage (versions, capacity), as strings; without secrets.
+    """
+
+    target: str
+    ready: bool
+    reason: str
+    message: str = ""
+    details: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def as_result(self) -> dict[str, t.Any]:
+        return {
+            "target": self.target,
+            "ready": self.ready,
+            "reason": self.reason,
+            "message": self.message,
+            "details": dict(self.details),
+        }

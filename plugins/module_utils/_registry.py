@@ -12,30 +12,16 @@ only when an entry of its type is used.
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ._providers.local.config import SCHEMA as LOCAL_SCHEMA
-from .provider import Provider, ProviderHost
+from .provider import Provider, ProviderHost, ProviderType
 
 
 def _build_local(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> Provider:
     from ._providers.local.provider import build
 
     return build(name, config, host)
-
-
-@dataclasses.dataclass(frozen=True)
-class ProviderType:
-    """What is known of a type without importing its SDK.
-
-    :ivar schema: JSON schema of its configuration block.
-    :ivar takes_cloud_init: whether C(cloud_init) may replace C(squid) (virtual machines only).
-    """
-
-    schema: t.Mapping[str, t.Any]
-    takes_cloud_init: bool
-    build: t.Callable[[str, t.Mapping[str, t.Any], ProviderHost], Provider]
 
 
 TYPES: t.Mapping[str, ProviderType] = {

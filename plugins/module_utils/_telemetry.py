@@ -61,6 +61,7 @@ class ObservedProvider:
     def __init__(self, inner: Provider, recorder: Recorder, clock: Clock) -> None:
         self.inner = inner
         self.name = inner.name
+        self.profile = inner.profile
         self._recorder = recorder
         self._clock = clock
         self._log = logging.getLogger(f"crawl.egress.{inner.name}")

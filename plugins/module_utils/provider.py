@@ -19,6 +19,7 @@ from ._context import Clock, Context, SystemClock
 from ._errors import LATCHING, LATCHING_PROVIDER, EgressError, ErrorClass, MissingSDK, ProviderError, Reason
 from ._marks import DEFAULT_PREFIX, HOLD, NAMED_POOL, TASK_POOL, Marks
 from ._models import (
+    CheckReason,
     Completeness,
     Created,
     CreateOutcome,
@@ -28,13 +29,17 @@ from ._models import (
     Guest,
     Instance,
     InstanceRef,
+    Leftover,
+    LeftoverListing,
     Listing,
     Placement,
     Scope,
     ScopeStatus,
     Selector,
     State,
+    TargetStatus,
 )
+from ._profile import Profile
 
 __all__ = [
     "CONTRACT_VERSION",
@@ -44,6 +49,8 @@ __all__ = [
     "LATCHING_PROVIDER",
     "NAMED_POOL",
     "TASK_POOL",
+    "CheckReason",
+    "Checker",
     "Clock",
     "Completeness",
     "Context",
@@ -57,21 +64,27 @@ __all__ = [
     "Guest",
     "Instance",
     "InstanceRef",
+    "Leftover",
+    "LeftoverListing",
     "Listing",
     "Marker",
     "Marks",
     "MissingSDK",
     "Placement",
+    "Profile",
     "Provider",
     "ProviderError",
     "ProviderHost",
+    "ProviderType",
     "Reason",
     "Runner",
     "Scope",
     "ScopeStatus",
     "Selector",
     "State",
+    "Sweeper",
     "SystemClock",
+    "TargetStatus",
 ]
 
 CONTRACT_VERSION = 1
@@ -105,6 +118,11 @@ class Provider(t.Protocol):
     """Create, Get, Delete, ListByTag over one configured backend. Safe to be called from many threads at once."""
 
     name: str
+
+    @property
+    def profile(self) -> Profile:
+        """What it declares about itself; a plain class attribute will do."""
+        ...
 
     def scope_of(self, placement: Placement) -> Scope | None:
         """Pure. The scope in which this placement lives; None when any scope of the provider may serve."""
@@ -150,3 +168,45 @@ class Marker(t.Protocol):
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         """Set one mark by its short name, or remove it (None). Idempotent. C(NotFound) when the incarnation is gone."""
         ...
+
+
+@t.runtime_checkable
+class Checker(t.Protocol):
+    """A provider that can tell whether its backend would serve it."""
+
+    def check(self, ctx: Context) -> list[TargetStatus]:
+        """One entry per target, in a stable order. Never raises; returns promptly once C(ctx) ends; disturbs nothing.
+
+        With the credentials, verbs and scope that list and create use, and cheap: one page, one object.
+        """
+        ...
+
+
+@t.runtime_checkable
+class Sweeper(t.Protocol):
+    """A provider whose instances have secondary resources that can outlive them."""
+
+    def list_leftovers(self, selector: Selector, ctx: Context) -> LeftoverListing:
+        """Marked secondary resources that no instance uses."""
+        ...
+
+    def delete_leftover(self, leftover: Leftover, ctx: Context) -> None:
+        """Idempotent; re-reads marks and incarnation and leaves alone what has changed or is used again."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class ProviderType:
+    """What is known of a type without importing its SDK.
+
+    Another collection's type C(acme.cloud.thing) is the C(PROVIDER_TYPE) of
+    C(ansible_collections.acme.cloud.plugins.plugin_utils.thing).
+
+    :ivar schema: JSON schema (draft 2020-12) of its configuration block.
+    :ivar takes_cloud_init: whether C(cloud_init) may replace C(squid) (virtual machines only).
+    :ivar build: (configured name, validated block, host) -> provider; never dials. Raises MissingSDK.
+    """
+
+    schema: t.Mapping[str, t.Any]
+    takes_cloud_init: bool
+    build: t.Callable[[str, t.Mapping[str, t.Any], ProviderHost], Provider]

@@ -16,9 +16,9 @@ from .._errors import EgressError, ErrorClass, ProviderError
 from .._host import Host
 from .._models import Instance, Listing, Selector
 from .._plan.evidence import Listings
-from .._registry import ProviderType
 from .._spec.desired import ProviderEntry
 from .._telemetry import ObservedProvider, Recorder
+from ..provider import ProviderType
 from .executor import Executor, Job
 
 #: From so many instances of one provider on, one list is cheaper than a get for each.

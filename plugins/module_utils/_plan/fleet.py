@@ -56,7 +56,7 @@ def plan(
     return Plan(
         actions=tuple(actions),
         reports=tuple(reports),
-        leaving=tuple(leaving),
+        leaving=tuple(leaving) + tuple(i for a in answers for i in a.leaving),
         fuse=tuple(fuse),
         gaps=tuple(evidence.gaps(desired)),
         budget=tuple(_arithmetic(actions, reports, desired.policy)),

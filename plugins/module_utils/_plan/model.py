@@ -194,7 +194,7 @@ class Released:
 class Plan:
     """Everything that one pass intends, and why.
 
-    :ivar leaving: instances that nobody desires and that are being deleted already.
+    :ivar leaving: undesired and surplus instances that are being deleted already.
     :ivar fuse: one sentence per pool whose fuse tripped.
     :ivar gaps: one sentence per scope whose listing can't be believed and matters to this run.
     :ivar budget: the arithmetic of voluntary replacement, one sentence per pool that wanted any.

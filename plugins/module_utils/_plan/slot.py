@@ -40,8 +40,11 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
+    """:ivar leaving: further instances of the proxy that are being deleted already."""
+
     report: Report
     actions: tuple[Action, ...] = ()
+    leaving: tuple[Instance, ...] = ()
 
 
 def answer(question: Question) -> Answer:
@@ -59,9 +62,8 @@ def answer(question: Question) -> Answer:
         extra = tuple(_surplus(subject, i) for i in surplus if not question.held(i))
         main = _existing(question, subject, kept)
         # The others go before anything is created under the name.
-        return Answer(
-            main.report, extra + tuple(a.later("surplus goes first") for a in main.actions) if extra else main.actions
-        )
+        actions = extra + tuple(a.later("surplus goes first") for a in main.actions) if extra else main.actions
+        return Answer(main.report, actions, leaving=tuple(i for i in instances if i.deleting))
     if instances:
         return Answer(_leaving(question, subject, instances[0]))
     return _absent(question, subject)

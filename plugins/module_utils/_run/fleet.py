@@ -19,7 +19,6 @@ from .._models import Scope, Selector
 from .._names import derived_uid
 from .._plan.memory import Wishes
 from .._plan.model import Status
-from .._registry import TYPES
 from .._spec.desired import Desired
 from .._spec.document import parse_document, require_not_empty, select, with_max_deletions
 from .._spec.schema import DEFAULT_NAMESPACE
@@ -64,7 +63,7 @@ def argument_spec() -> Spec:
 
 def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     """:raises EgressError: bad input, and every outcome that fails the task, with the result so far."""
-    order = _order(params)
+    order = _order(params, host)
     try:
         report, result = carry_out(order, params, host)
     except Locked as locked:
@@ -78,8 +77,8 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     return result
 
 
-def _order(params: t.Mapping[str, t.Any]) -> Order:
-    whole = parse_document(params["desired"], TYPES)
+def _order(params: t.Mapping[str, t.Any], host: Host) -> Order:
+    whole = parse_document(params["desired"], host.types)
     desired = with_max_deletions(select(whole, params["only"] or ()), params["max_deletions"])
     names = _Names(whole)
     problems = Problems()

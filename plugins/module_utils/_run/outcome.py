@@ -19,7 +19,6 @@ from .._host import Host
 from .._models import Listing
 from .._plan.evidence import Listings
 from .._plan.model import Action, Verb
-from .._registry import TYPES
 from .._telemetry import Recorder
 
 #: How each outcome that is not a success is reported when nothing more specific is known.
@@ -36,7 +35,7 @@ def carry_out(order: Order, params: t.Mapping[str, t.Any], host: Host) -> tuple[
     """
     recorder = Recorder()
     desired = order.desired
-    providers = Providers.build(desired.providers, TYPES, host, desired.mark_prefix, recorder)
+    providers = Providers.build(desired.providers, host.types, host, desired.mark_prefix, recorder)
     ledger = Ledger(params["state_dir"], desired.install, desired.pools, host.warn, desired.uid)
     report = reconcile(order, providers, ledger, host, DaemonThreads(params["concurrency"]))
     for note in report.final.notes:

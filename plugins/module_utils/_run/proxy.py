@@ -14,7 +14,6 @@ from .._engine.reconcile import Order
 from .._host import Host
 from .._models import Selector
 from .._plan.memory import Wishes
-from .._registry import TYPES
 from .._spec.document import parse_single
 from .options import Problems, Spec, check_run_options, provider_options, run_options, wait_options
 from .outcome import carry_out, error_of
@@ -44,7 +43,7 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     problems = Problems()
     check_run_options(params, problems)
     problems.refuse()
-    desired = parse_single(params, TYPES)
+    desired = parse_single(params, host.types)
     order = Order(
         desired=desired,
         selector=Selector(desired.install, uid=desired.uid),

@@ -20,7 +20,7 @@ from .schema import DEFAULT_NAMESPACE, MAX_REPLICAS
 from .validate import Fault, Path, faults, path_text, show
 
 if t.TYPE_CHECKING:
-    from .._registry import ProviderType
+    from ..provider import ProviderType
 
 Body = t.Mapping[str, t.Any]
 
@@ -30,9 +30,10 @@ _MEMBER = re.compile(r"(.+)-(0|[1-9][0-9]*)")
 def document_faults(body: Body, types: t.Mapping[str, ProviderType], known: t.Collection[Fault]) -> t.Iterator[Fault]:
     """Check a whole document. :param known: what its schema has found."""
     yield from provider_faults(body, types)
-    for kind in ("proxies", "pools"):
-        for path, item in _entries(body, kind):
-            yield from member_faults(path, item, body, types)
+    kinds = provider_kinds(body)
+    for key in ("proxies", "pools"):
+        for path, item in _entries(body, key):
+            yield from member_faults(path, item, kinds, types)
             yield from squid_faults(path, item, known)
     yield from squid_faults((), body, known)
     yield from _missing_squid(body)
@@ -54,14 +55,19 @@ def provider_faults(body: Body, types: t.Mapping[str, ProviderType]) -> t.Iterat
             yield from faults({}, types[kind].schema, (*path, kind))
 
 
-def member_faults(path: Path, item: Body, body: Body, types: t.Mapping[str, ProviderType]) -> t.Iterator[Fault]:
-    """Check what a proxy or pool says of provider, placement and guest. :param body: where the providers are."""
-    kinds = {
-        entry["name"]: entry.get("type") for _path, entry in _entries(body, "providers") if _is_label(entry.get("name"))
-    }
+def provider_kinds(body: Body) -> dict[str, t.Any]:
+    """The type of each provider entry that has a usable name, by that name; the type may be anything."""
+    entries = [entry for _path, entry in _entries(body, "providers")]
+    return {entry["name"]: entry.get("type") for entry in entries if _is_label(entry.get("name"))}
+
+
+def member_faults(
+    path: Path, item: Body, kinds: t.Mapping[str, t.Any], types: t.Mapping[str, ProviderType]
+) -> t.Iterator[Fault]:
+    """Check what a proxy or pool says of provider, placement and guest. :param kinds: C(provider_kinds())."""
     provider = item.get("provider")
     if "provider" not in item and len(kinds) == 1:
-        provider = next(iter(kinds))
+        (provider,) = kinds
     elif "provider" not in item and kinds:
         at = path_text((*path, "provider"))
         yield Fault((*path, "provider"), f"{at} is missing: there are several providers ({', '.join(kinds)})")
@@ -91,8 +97,8 @@ def squid_faults(path: Path, item: Body, known: t.Collection[Fault]) -> t.Iterat
 def _missing_squid(body: Body) -> t.Iterator[Fault]:
     without = [
         path_text(path)
-        for kind in ("proxies", "pools")
-        for path, item in _entries(body, kind)
+        for key in ("proxies", "pools")
+        for path, item in _entries(body, key)
         if "squid" not in item and "cloud_init" not in item
     ]
     if without and "squid" not in body:
@@ -121,7 +127,7 @@ def _pool_clashes(body: Body) -> t.Iterator[Fault]:
         name, namespace, replicas = pool.get("name"), pool.get("namespace", DEFAULT_NAMESPACE), pool.get("replicas")
         if name in (NAMED_POOL, TASK_POOL):
             yield _fault((*path, "name"), f"{show(name)} is reserved")
-        if not (_is_label(name) and type(replicas) is int and 0 < replicas <= MAX_REPLICAS):
+        if not (_is_label(name) and _is_number(replicas) and 0 < replicas <= MAX_REPLICAS):
             continue
         last = f"{name}-{replicas - 1}"
         if not _is_label(last):
@@ -132,7 +138,7 @@ def _pool_clashes(body: Body) -> t.Iterator[Fault]:
             members.setdefault((namespace, name), (path, replicas))
     for path, item in _entries(body, "proxies"):
         name, namespace = item.get("name"), item.get("namespace", DEFAULT_NAMESPACE)
-        match = _MEMBER.fullmatch(name) if isinstance(name, str) else None
+        match = _MEMBER.fullmatch(name) if _is_label(name) else None
         if match is None or not _is_label(namespace) or (namespace, match[1]) not in members:
             continue
         pool_path, replicas = members[namespace, match[1]]
@@ -161,6 +167,10 @@ def _entries(body: Body, key: str) -> t.Iterator[tuple[Path, Body]]:
 
 def _is_label(value: t.Any) -> t.TypeGuard[str]:
     return isinstance(value, str) and VALUE.fullmatch(value) is not None
+
+
+def _is_number(value: t.Any) -> t.TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _fault(path: Path, message: str) -> Fault:

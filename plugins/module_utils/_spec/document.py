@@ -12,19 +12,20 @@ Whatever can be checked without a backend is checked here, all of it before anyt
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from .._errors import ArgumentError, Reason
 from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL
 from .._names import derived_uid
-from .checks import document_faults, member_faults, provider_faults, squid_faults
+from .checks import document_faults, member_faults, provider_faults, provider_kinds, squid_faults
 from .desired import Desired, Limit, Policy, ProviderEntry, ProxySpec
 from .expand import expand_members, expand_policy, expand_providers, expand_proxy
 from .schema import DEFAULT_NAMESPACE, document_schema, installation_schema, max_deletions_schema, single_schema
 from .validate import Fault, faults, plain, sentences, show, type_of
 
 if t.TYPE_CHECKING:
-    from .._registry import ProviderType
+    from ..provider import ProviderType
 
 
 def parse_document(document: t.Any, types: t.Mapping[str, ProviderType]) -> Desired:
@@ -70,7 +71,7 @@ def parse_single(params: t.Mapping[str, t.Any], types: t.Mapping[str, ProviderTy
     found = faults(body, schema)
     found += provider_faults(body, types)
     if present or "provider" in body:
-        found += member_faults((), body, body, types)
+        found += member_faults((), body, provider_kinds(body), types)
     found += squid_faults((), body, found)
     if present and "squid" not in body and "cloud_init" not in body:
         found.append(Fault(("squid",), "squid is missing: the proxy would have no users and no allowed_sources"))
@@ -125,7 +126,7 @@ def with_max_deletions(desired: Desired, value: str | None) -> Desired:
     """
     if value is None:
         return desired
-    limit = int(value) if value.isdecimal() else plain(value)
+    limit = int(value) if re.fullmatch("[0-9]{1,9}", value) else plain(value)
     _refuse(faults(limit, max_deletions_schema(), ("max_deletions",)))
     return dataclasses.replace(desired, policy=dataclasses.replace(desired.policy, max_deletions=Limit.parse(limit)))
 

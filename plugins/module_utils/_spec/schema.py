@@ -18,7 +18,7 @@ from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL, VALUE, VALUE_HELP
 from .._squid.schema import SQUID_SCHEMA
 
 if t.TYPE_CHECKING:
-    from .._registry import ProviderType
+    from ..provider import ProviderType
 
 DEFAULT_NAMESPACE = "default"
 DEFAULT_PORT = 3128

@@ -24,6 +24,7 @@ from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Listing,
     Marks,
     Placement,
+    Profile,
     ProviderError,
     Reason,
     Scope,
@@ -108,6 +109,32 @@ class FakeProvider:
     """:ivar types: the machine types it knows; another one is InvalidPlacement."""
 
     types = ("small", "large")
+    profile = Profile(
+        type="fake",
+        contract_version=1,
+        placement=("zone", "machine_type", "image"),
+        cloud_init="user-data",
+        primary_key="name-is-key",
+        readiness="provisioning-window",
+        ip_source="discovered",
+        gc_mark="native-labels",
+        created_at="backend-timestamp",
+        provisioning_state="native",
+        create_return="submit",
+        async_ops="none",
+        delete_return="returns-early",
+        secondary_resources="none",
+        list_partial="report-scopes",
+        list_cost="one-call",
+        not_found="error-code",
+        quota="detected",
+        credentials="none",
+        client_kind="thin-client",
+        child_spans="none",
+        timeouts="ctx-only",
+        logging="none",
+        backend_test="checked-double",
+    )
 
     def __init__(self, name: str, backend: Backend) -> None:
         self.name = name
