@@ -337,7 +337,7 @@ class TestSelect:
         assert module.with_max_deletions(desired, value).policy == Policy(max_deletions=limit)
         assert module.with_max_deletions(desired, None) is desired
 
-    @pytest.mark.parametrize("value", ["-1", "101%", "x", "", "1.5", "5 %"])
+    @pytest.mark.parametrize("value", ["-1", "101%", "x", "", "1.5", "5 %", "9" * 5000])
     def test_a_fuse_that_is_none(self, desired: Desired, value: str) -> None:
         with pytest.raises(ArgumentError, match=r"^max_deletions: .*0 or more, or '0%' to '100%'"):
             module.with_max_deletions(desired, value)

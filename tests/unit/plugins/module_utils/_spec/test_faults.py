@@ -309,8 +309,8 @@ PATHS = [
     ("policy", "max_unavailable"), ("policy", "provision_timeout"), ("policy", "max_deletions"), ("mark_prefix",),
 ]  # fmt: skip
 REPLACEMENTS = [
-    *(None, True, -1, 0, 1.5, 10**20, "", "x", "eu-0", "task", "Ä\n", "1%", [], [[]], ["x"], [{}], {}, {"x": 1}),
-    {"name": "x"},
+    *(None, True, -1, 0, 1.5, 10**20, "", "x", "eu-0", "eu-" + "9" * 5000, "task", "Ä\n", "1%"),
+    *([], [[]], ["x"], [{}], {}, {"x": 1}, {"name": "x"}),
     "keep it in a list",
     "keep it in a mapping",
     "make it longer",
