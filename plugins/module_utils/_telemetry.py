@@ -18,8 +18,21 @@ import typing as t
 
 from ._context import Clock, Context
 from ._errors import EgressError, ProviderError, Reason
-from ._models import Created, CreateRequest, Deleted, Guest, Instance, InstanceRef, Listing, Placement, Scope, Selector
-from .provider import Marker, Provider
+from ._models import (
+    Created,
+    CreateRequest,
+    Deleted,
+    Guest,
+    Instance,
+    InstanceRef,
+    Leftover,
+    LeftoverListing,
+    Listing,
+    Placement,
+    Scope,
+    Selector,
+)
+from .provider import Marker, Provider, Sweeper
 
 T = t.TypeVar("T")
 
@@ -90,14 +103,24 @@ class ObservedProvider:
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         inner = self.inner
         if not isinstance(inner, Marker):
-            raise ProviderError(
-                Reason.INVALID_CONFIG,
-                f"provider {self.name} cannot set marks",
-                op="mark",
-                provider=self.name,
-                provider_id=ref.provider_id,
-            )
+            raise self._lacks("Marker", "mark")
         self._call("mark", ref.provider_id, ctx, lambda: inner.set_mark(ref, key, value, ctx))
+
+    def list_leftovers(self, selector: Selector, ctx: Context) -> LeftoverListing:
+        inner = self.inner
+        if not isinstance(inner, Sweeper):
+            raise self._lacks("Sweeper", "list_leftovers")
+        return self._call("list_leftovers", None, ctx, lambda: inner.list_leftovers(selector, ctx))
+
+    def delete_leftover(self, leftover: Leftover, ctx: Context) -> None:
+        inner = self.inner
+        if not isinstance(inner, Sweeper):
+            raise self._lacks("Sweeper", "delete_leftover")
+        self._call("delete_leftover", leftover.leftover_id, ctx, lambda: inner.delete_leftover(leftover, ctx))
+
+    def _lacks(self, interface: str, op: str) -> ProviderError:
+        message = f"provider {self.name} (type {self.profile.type}) is no {interface}"
+        return ProviderError(Reason.INVALID_CONFIG, message, op=op, provider=self.name)
 
     def _call(self, op: str, subject: str | None, ctx: Context, call: t.Callable[[], T]) -> T:
         ctx.check(op, self.name, subject)

@@ -8,45 +8,49 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from .._host import Host
 from .._plan.model import Plan
-from .apply import Done
 
 _INTERVAL = 1.0
 
 
-class Progress:
+class Lines:
+    """Shows a line that differs from the last one, at most one a second unless it must be seen."""
+
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._last = ""
         self._last_at: float | None = None
+        self.last = ""
+
+    def show(self, line: str, *, at_once: bool = False) -> None:
+        now = self._host.clock.monotonic()
+        due = self._last_at is None or now - self._last_at >= _INTERVAL
+        if line != self.last and (due or at_once):
+            self.last, self._last_at = line, now
+            self._host.progress(line)
+
+
+class Progress:
+    """The lines of a fleet's run."""
+
+    def __init__(self, host: Host) -> None:
+        self._lines = Lines(host)
 
     def show(self, plan: Plan, *, final: bool = False) -> None:
         """The counts of a plan; silent while nothing is to be done."""
-        if not (plan.actions or plan.pending or self._last):
+        if not (plan.actions or plan.pending or self._lines.last):
             return
         counts = plan.counts()
-        others = [
-            f"{counts[key]} {key}"
-            for key in ("provisioning", "deleting", "stopped", "absent", "unknown", "leaving")
-            if counts[key]
-        ]
-        line = ", ".join([f"{counts['running']}/{counts['desired']} running", *others, f"{counts['blocked']} failed"])
-        self._say(line, at_once=final)
+        others = [f"{counts[key]} {key}" for key in _OTHERS if counts[key]]
+        line = [f"{counts['running']}/{counts['desired']} running", *others, f"{counts['blocked']} failed"]
+        self._lines.show(", ".join(line), at_once=final)
 
-    def step(self, plan: Plan, done: t.Sequence[Done]) -> None:
+    def step(self, plan: Plan, done: int, failed: int) -> None:
         """How far one pass has got."""
-        failed = sum(d.error is not None for d in done)
-        self._say(f"{len(done)} of {len(plan.now)} actions submitted, {failed} failed", at_once=False)
+        self._lines.show(f"{done} of {len(plan.now)} actions submitted, {failed} failed")
 
     def say(self, line: str) -> None:
-        self._say(line, at_once=True)
+        self._lines.show(line, at_once=True)
 
-    def _say(self, line: str, *, at_once: bool) -> None:
-        now = self._host.clock.monotonic()
-        due = self._last_at is None or now - self._last_at >= _INTERVAL
-        if line != self._last and (due or at_once):
-            self._last, self._last_at = line, now
-            self._host.progress(line)
+
+_OTHERS = ("provisioning", "deleting", "stopped", "absent", "unknown", "leaving")

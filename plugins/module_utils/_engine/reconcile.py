@@ -167,10 +167,12 @@ class _Run:
     def _apply(self, current: Plan) -> list[Touched]:
         touched: list[Touched] = []
         results = apply(current.now, self._providers.ready, self._memory, self._ctx, self._executor, self._host.random)
+        before = len(self._done)
         for done in results:
             self._done.append(done)
             touched.extend(done.touched)
-            self._progress.step(current, self._done)
+            failed = sum(d.error is not None for d in self._done[before:])
+            self._progress.step(current, len(self._done) - before, failed)
         if current.now:
             self._save()
         self._stop_if_cancelled()
