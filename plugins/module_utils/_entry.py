@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import select
 import signal
 import sys
@@ -77,11 +78,16 @@ def stoppable(cancel: threading.Event) -> t.Iterator[Stop]:
 
 
 def perform(run: Run, params: Params, host: Host) -> Result:
-    """The result of a run. One that failed has C(failed), C(msg) and C(error) beside what it had found out."""
+    """The result of a run, as JSON has it. One that failed has C(failed), C(msg) and C(error) beside what it found out.
+
+    Bytes that are no text (they come as surrogates, in the names of files) become question marks.
+    """
     try:
-        return run(params, host)
+        result = run(params, host)
     except EgressError as error:
-        return failure(error, host.python)
+        result = failure(error, host.python)
+    plain: Result = json.loads(json.dumps(result, ensure_ascii=False).encode(errors="replace"))
+    return plain
 
 
 def failure(error: EgressError, python: str) -> Result:
@@ -124,7 +130,12 @@ def _cancel_unheard(cancel: threading.Event) -> None:
 def _runner(module: t.Any) -> Runner:
     def run_command(argv: t.Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
         answer: tuple[int, str, str] = module.run_command(
-            list(argv), data=stdin, binary_data=True, expand_user_and_vars=False, handle_exceptions=False
+            list(argv),
+            data=stdin,
+            binary_data=True,
+            errors="replace",
+            expand_user_and_vars=False,
+            handle_exceptions=False,
         )
         return answer
 

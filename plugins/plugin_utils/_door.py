@@ -154,7 +154,7 @@ class Door(ActionBase):
         stop.pass_on()
         for warning in warnings:
             display.warning(warning)
-        return json.loads(json.dumps(result))
+        return result
 
     def _say_door(self, door: str, why: str, task_vars: dict[str, t.Any]) -> None:
         display.vv(f"{self._task.action} runs {door} ({why})", host=task_vars.get("inventory_hostname"))
@@ -226,5 +226,5 @@ def run_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]
         texts = []
         for file in (out, err):
             file.seek(0)
-            texts.append(file.read().decode(errors="surrogateescape"))
+            texts.append(file.read().decode(errors="replace"))
     return done.returncode, texts[0], texts[1]
