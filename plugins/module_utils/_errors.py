@@ -20,7 +20,7 @@ class ErrorClass(enum.Enum):
     """How the engine reacts, in normal reconciling and (after the semicolon) while deleting.
 
     NOT_FOUND: get: create again; gone. QUOTA_EXCEEDED: retry after 5 minutes, not an error; the same.
-    TRANSIENT: back off exponentially; the same. PERMANENT: latch or back off, by reason; never latched, delete is tried.
+    TRANSIENT: back off exponentially; the same. PERMANENT: latch or back off, by reason; never latched, it is tried.
     """
 
     NOT_FOUND = "NotFound"

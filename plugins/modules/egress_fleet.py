@@ -20,9 +20,8 @@ description:
     touched.
 author:
   - crawl.egress contributors (!UNKNOWN)
-requirements:
-  - jsonschema
 extends_documentation_fragment:
+  - crawl.egress._document
   - crawl.egress._run
   - crawl.egress._wait
   - crawl.egress._attributes
@@ -35,60 +34,14 @@ attributes:
   idempotent:
     support: full
 options:
-  desired:
-    description:
-      - The document. Exactly one of O(desired) and O(desired_file) is needed.
-      - C(install) is the name of the installation, the owner of the instances. It is required.
-      - C(providers) is the list of backends, as in O(crawl.egress.egress_proxy#module:providers). It is required.
-      - C(proxies) is a list of named proxies. Each has a C(name), and may have C(namespace), C(uid), C(provider) (the
-        name of an entry; needed when there are several), C(port) (3128 by default), C(placement) (C(region), C(zone),
-        C(machine_type), C(image)), and C(squid) or C(cloud_init). They form the pool V(named).
-      - C(pools) is a list of counted proxies. Each has a C(name) and C(replicas), and may have the same keys as a
-        proxy but C(uid), and C(placements), a list over which it is spread. The proxies of pool V(eu) are V(eu-0),
-        V(eu-1) and so on. When there are to be fewer, the highest numbers go.
-      - C(squid) is the configuration of all proxies that have none of their own, as in
-        O(crawl.egress.egress_proxy#module:squid).
-      - C(policy) may have C(max_unavailable) (how many serving proxies of a pool may be down for replacement at a
-        time, a number or a percentage, 1 by default), C(provision_timeout) (how long a proxy may take until it
-        serves, V(10m) by default), C(max_deletions) (like O(max_deletions), V(50%) by default) and C(paused) (change
-        nothing).
-      - C(generation) is a number that rises with every edition of the document.
-      - C(mark_prefix) is as in O(crawl.egress.egress_proxy#module:mark_prefix).
-      - Unknown keys, wrong types and clashing names are errors, all of them reported at once.
-    type: dict
-  desired_file:
-    description:
-      - A YAML or JSON file with the document. It is read on the controller, may be encrypted with Ansible Vault or
-        contain C(!vault) values, and is not templated.
-      - A relative path is looked for in C(files) of the role and beside the playbook, as other modules do it.
-    type: path
-  install:
-    description:
-      - Taken when the document has no C(install). So this, O(providers) and O(mark_prefix) can be set once for all
-        modules, by C(module_defaults).
-    type: str
-  providers:
-    description:
-      - Taken when the document has no C(providers).
-    type: list
-    elements: dict
-  mark_prefix:
-    description:
-      - Taken when the document has no C(mark_prefix).
-    type: str
   only:
     description:
       - The pools that this run is about; V(named) for the proxies under C(proxies). By default all pools of the
         document, and V(named).
-      - Name here a pool that has left the document, to delete its instances.
+      - To get rid of a pool, give it C(replicas=0) before it leaves the document. What is left of a pool that is not in
+        the document any more is collected by M(crawl.egress.egress_gc).
     type: list
     elements: str
-  allow_empty:
-    description:
-      - Whether a document in which nothing is desired is meant so. Otherwise it is an error, since it would delete
-        everything.
-    type: bool
-    default: false
   max_deletions:
     description:
       - The fuse. A run that would delete more serving proxies that are not desired any more than this, in one pool,
@@ -134,7 +87,8 @@ options:
         required: true
   skip_cleanup:
     description:
-      - Proxies to let go of without deleting their instances, because their backend can't be reached any more. The
+      - Proxies that have left the document and are to be let go of without deleting their instances, because their
+        backend can't be reached any more. The
         result says what may be left.
       - Each is a C(name) or C(namespace/name).
     type: list
@@ -162,6 +116,7 @@ notes:
     so it is unknown what exists; the task fails. V(locked): another run works on the same pool; the task fails."
   - A run that is interrupted leaves nothing that the next run does not take up.
 seealso:
+  - module: crawl.egress.egress_gc
   - module: crawl.egress.egress_proxy
   - module: crawl.egress.egress_proxy_info
 """
@@ -247,7 +202,7 @@ plan:
       returned: always
 actions:
   description:
-    - Every intended step, those that were taken (in check mode: would be taken) and those that have to wait.
+    - Every intended step, those that were taken or in check mode would be, and those that have to wait.
   returned: when the backends were asked
   type: list
   elements: dict
@@ -294,13 +249,16 @@ actions:
       type: str
       returned: always
     incarnation:
-      description: The instance that is deleted or marked.
+      description: The instance that is deleted, replaced or marked.
       type: str
       returned: always
-    outcome:
-      description: What became of it.
-      type: str
-      returned: when it was taken
+    result:
+      description:
+        - What became of it, one word for each call of the backend. V(created), V(adopted), V(deleted), V(deleting),
+          V(marked), V(failed) or V(skipped). Empty when it has to wait.
+      type: list
+      elements: str
+      returned: unless in check mode
 proxies:
   description:
     - The desired proxies, how they are after the task. O(results) says which of them.
@@ -390,8 +348,29 @@ blocked:
   returned: when the backends were asked
   type: list
   elements: dict
+released:
+  description: The proxies of O(skip_cleanup) that were let go of.
+  returned: when the backends were asked
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the proxy.
+      type: str
+      returned: always
+    namespace:
+      description: Namespace of that name.
+      type: str
+      returned: always
+    left:
+      description: Instances that were seen and may stay behind. Empty when the backend could not be asked.
+      type: list
+      elements: str
+      returned: always
 failures:
-  description: What went wrong on the way, each like RV(error).
+  description:
+    - What went wrong and has not been made good since, each like RV(error) with the C(name), C(namespace), C(pool)
+      and C(slot) of the proxy.
   returned: when the backends were asked
   type: list
   elements: dict

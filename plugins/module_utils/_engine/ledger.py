@@ -28,10 +28,10 @@ _Entries = t.Mapping[str, t.Union[Latch, Sighting]]
 
 
 class Locked(EgressError):
-    """Another run has this pool."""
+    """Another run is at it."""
 
-    def __init__(self, pool: str, path: pathlib.Path) -> None:
-        super().__init__(Reason.LOCKED, f"another run is working on pool {pool} (it holds {path})", pool=pool)
+    def __init__(self, what: str, path: pathlib.Path) -> None:
+        super().__init__(Reason.LOCKED, f"another run is working on {what} (it holds {path})")
 
 
 class Ledger:
@@ -61,7 +61,7 @@ class Ledger:
         """Hold the locks of all pools; raises Locked at once when one is taken. A run that dies frees them."""
         with contextlib.ExitStack() as held:
             for pool in self._pools if self._home and not self._uid else ():
-                held.enter_context(self._lock(pool))
+                held.enter_context(_lock(self._path(pool, "lock"), f"pool {pool}"))
             yield
 
     def load(self, *, keep_damaged: bool) -> Memory:
@@ -101,21 +101,6 @@ class Ledger:
             raise ValueError("there is no state_dir")
         return self._home / ".".join(filter(None, (pool, self._uid, suffix)))
 
-    @contextlib.contextmanager
-    def _lock(self, pool: str) -> t.Iterator[None]:
-        path = self._path(pool, "lock")
-        with _usable(path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Locked(pool, path) from None
-            yield
-        finally:
-            os.close(handle)
-
     def _read(self, path: pathlib.Path) -> str | None:
         with _usable(path):
             try:
@@ -144,6 +129,31 @@ class Ledger:
                 handle.flush()
                 os.fsync(handle.fileno())
             scratch.replace(path)
+
+
+@contextlib.contextmanager
+def gc_locked(directory: str | None, install: str) -> t.Iterator[None]:
+    """The lock of the collector; no pool can have its name."""
+    if directory is None:
+        yield
+        return
+    with _lock(pathlib.Path(directory, install, ".gc.lock"), f"the collection of {install}"):
+        yield
+
+
+@contextlib.contextmanager
+def _lock(path: pathlib.Path, what: str) -> t.Iterator[None]:
+    with _usable(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(what, path) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

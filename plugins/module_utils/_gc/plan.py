@@ -33,6 +33,9 @@ FAILURES = "gc-failures"
 STALE = 86_400.0
 
 
+DEFAULT_FUSE = Limit(percent=50)
+
+
 @dataclasses.dataclass(frozen=True)
 class Rules:
     """:ivar min_age: seconds; of an instance before it can be an orphan, and of a quarantine before it is acted on.
@@ -45,7 +48,7 @@ class Rules:
     sightings: int = 2
     live_uids: frozenset[str] = frozenset()
     collect_task: bool = False
-    max_deletions: Limit = Limit(percent=50)
+    max_deletions: Limit = DEFAULT_FUSE
 
 
 class Verb(enum.Enum):
@@ -147,12 +150,8 @@ def newer_generation(desired: Desired, listings: Listings) -> int | None:
         for instance in instances
         if instance.marks.generation is not None and instance.marks.install == desired.install
     ]
-    newest = max(seen, default=None)
-    return (
-        newest
-        if newest is not None and newest > (desired.generation if desired.generation is not None else -1)
-        else None
-    )
+    newest = max(seen, default=-1)
+    return newest if newest > (-1 if desired.generation is None else desired.generation) else None
 
 
 def plan_gc(
@@ -231,9 +230,7 @@ def _spared(instance: Instance, desired: Desired, live: t.AbstractSet[str], rule
     if marks.pool == TASK_POOL and not rules.collect_task:
         return Keep(instance, Kept.TASK, "proxies of tasks are collected only with collect_task")
     if marks.pool in desired.pools:
-        return Keep(
-            instance, Kept.FLEET, f"pool {marks.pool} is in the document; egress_fleet removes its undesired proxies"
-        )
+        return Keep(instance, Kept.FLEET, f"pool {marks.pool} is in the document, so egress_fleet removes it")
     return None
 
 
@@ -254,7 +251,7 @@ def _status(listings: Listings, instance: Instance) -> ScopeStatus | None:
 def _sweep(
     desired: Desired, leftovers: Leftovers, used: t.AbstractSet[str], rules: Rules, now: float
 ) -> t.Iterable[Step]:
-    """Leftovers of this install that are old enough, in complete scopes, of proxies that neither live nor are wanted."""
+    """Leftovers of this install that are old enough, in complete scopes, of proxies neither there nor wanted."""
     for name, answer in sorted(leftovers.items()):
         if isinstance(answer, EgressError):
             continue

@@ -67,7 +67,7 @@ def collect(
     if newer is not None:
         raise EgressError(
             Reason.STALE_DOCUMENT,
-            f"generation: {desired.generation} is older than {newer}, which an instance carries: this is an old document",
+            f"generation: {desired.generation} is older than {newer}, which an instance carries",
         )
     leftovers = _leftovers(providers, selector, ctx, executor)
     _stop_if_cancelled(host, ())

@@ -22,26 +22,16 @@ from .._plan.model import Status
 from .._spec.desired import Desired
 from .._spec.document import parse_document, require_not_empty, select, with_max_deletions
 from .._spec.schema import DEFAULT_NAMESPACE
-from .options import Problems, Spec, check_run_options, run_options, wait_options
+from .options import Problems, Spec, check_run_options, document_options, document_rules, run_options, wait_options
 from .outcome import carry_out, error_of
 
-RULES: dict[str, t.Any] = {
-    "mutually_exclusive": [("desired", "desired_file")],
-    "required_one_of": [("desired", "desired_file")],
-}
+RULES: dict[str, t.Any] = document_rules()
 
 
 def argument_spec() -> Spec:
     return {
-        "desired": {"type": "dict"},
-        "desired_file": {"type": "path"},
-        # Only the action plugin sees these and desired_file; it hands on desired.
-        "install": {"type": "str"},
-        "providers": {"type": "list", "elements": "dict"},
-        "mark_prefix": {"type": "str"},
+        **document_options(),
         "only": {"type": "list", "elements": "str"},
-        "allow_empty": {"type": "bool", "default": False},
-        "max_deletions": {"type": "str"},
         "expect_plan": {"type": "list", "elements": "dict"},
         "assume_gone": {"type": "list", "elements": "str"},
         "hold": {
@@ -55,7 +45,6 @@ def argument_spec() -> Spec:
         },
         "skip_cleanup": {"type": "list", "elements": "str"},
         "retry": {"type": "list", "elements": "str"},
-        "results": {"type": "str", "choices": ["changed", "all", "none"], "default": "changed"},
         **run_options(),
         **wait_options(),
     }

@@ -26,6 +26,28 @@ def provider_options() -> Spec:
     }
 
 
+def document_options() -> Spec:
+    """The desired document, and the guards that go with it."""
+    return {
+        "desired": {"type": "dict"},
+        "desired_file": {"type": "path"},
+        # Only the action plugin sees these and desired_file; it hands on desired.
+        "install": {"type": "str"},
+        "providers": {"type": "list", "elements": "dict"},
+        "mark_prefix": {"type": "str"},
+        "allow_empty": {"type": "bool", "default": False},
+        "max_deletions": {"type": "str"},
+        "results": {"type": "str", "choices": ["changed", "all", "none"], "default": "changed"},
+    }
+
+
+def document_rules() -> dict[str, t.Any]:
+    return {
+        "mutually_exclusive": [("desired", "desired_file")],
+        "required_one_of": [("desired", "desired_file")],
+    }
+
+
 def run_options() -> Spec:
     """How a run that changes something works."""
     return {
@@ -70,9 +92,13 @@ class Problems:
         if self.found:
             raise ArgumentError(self.found)
 
+    def range(self, params: t.Mapping[str, t.Any], option: str, least: float, most: float) -> None:
+        if not least <= params[option] <= most:
+            self.found.append(f"{option}: {params[option]} is not allowed ({least} to {most})")
+
 
 def check_run_options(params: t.Mapping[str, t.Any], problems: Problems) -> None:
     """The ranges of C(run_options()) and C(wait_options())."""
-    for option, least, most in (("concurrency", 1, 256), ("wait_timeout", 1, 86400), ("wait_sleep", 0.1, 3600)):
-        if not least <= params[option] <= most:
-            problems.found.append(f"{option}: {params[option]} is not allowed ({least} to {most})")
+    problems.range(params, "concurrency", 1, 256)
+    problems.range(params, "wait_timeout", 1, 86400)
+    problems.range(params, "wait_sleep", 0.1, 3600)

@@ -12,8 +12,8 @@ import typing as t
 
 from .._engine.executor import DaemonThreads
 from .._engine.ledger import Ledger
-from .._engine.observe import Providers, unreachable
-from .._engine.reconcile import Order, OutcomeName, Report, reconcile
+from .._engine.observe import Providers
+from .._engine.reconcile import Order, OutcomeName, Report, reconcile, unreachable
 from .._errors import EgressError, Reason
 from .._host import Host
 from .._models import Listing

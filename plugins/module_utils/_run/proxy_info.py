@@ -14,7 +14,6 @@ from .._engine.executor import DaemonThreads
 from .._engine.observe import Providers, observe
 from .._host import Host
 from .._models import Instance, Listing, Selector
-from .._registry import TYPES
 from .._spec.document import parse_providers
 from .._telemetry import Recorder
 from .options import Spec, provider_options, state_names
@@ -40,9 +39,9 @@ def argument_spec() -> Spec:
 def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     """:raises ArgumentError: bad input. A backend that does not answer is told by C(scopes) and fails nothing."""
     install = params["install"]
-    entries = parse_providers(install, params["providers"], params["mark_prefix"], TYPES)
+    entries = parse_providers(install, params["providers"], params["mark_prefix"], host.types)
     recorder = Recorder()
-    providers = Providers.build(entries, TYPES, host, params["mark_prefix"], recorder)
+    providers = Providers.build(entries, host.types, host, params["mark_prefix"], recorder)
     uids = params["uids"] or ()
     selector = Selector(
         install=None if params["foreign"] else install,

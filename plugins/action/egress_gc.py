@@ -1,0 +1,18 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils._run import gc
+from ..plugin_utils._desired_file import with_document
+from ..plugin_utils._door import Door
+
+
+class ActionModule(Door):
+    part = gc
+
+    def prepare(self, args: dict[str, t.Any]) -> dict[str, t.Any]:
+        return with_document(self, args)
