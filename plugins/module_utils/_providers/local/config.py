@@ -35,17 +35,17 @@ SCHEMA: t.Mapping[str, t.Any] = {
         "directory": {
             "type": "string",
             "minLength": 1,
-            "description": "absolute path of the folder that holds everything about these proxies; made when it is missing",
+            "description": "absolute path of the folder that holds all about these proxies; made when it is missing",
         },
         "host": {"type": "string", "pattern": f"^{HOST.pattern}$", "description": HOST_HELP},
-        "engine": {"enum": list(ENGINES), "description": "auto: Squid where it is installed, else the package proxy.py"},
+        "engine": {"enum": list(ENGINES), "description": "auto: Squid where it is installed, else proxy.py"},
         "addresses": {"type": "string", "description": f"an IPv4 network within {LOOPBACK}, such as 127.80.0.0/16"},
     },
 }
 
 
 def default_directory(environ: t.Mapping[str, str]) -> str:
-    """C($XDG_STATE_HOME/crawl.egress/local); as its specification says, a relative or empty variable counts as not set."""
+    """C($XDG_STATE_HOME/crawl.egress/local); by its specification, a relative variable counts as not set."""
     home = environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(home):
         home = os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -78,7 +78,8 @@ class LocalConfig:
 
         for key in block:
             if key not in SCHEMA["properties"]:
-                problems.append(f"provider {entry}: unknown key {key!r} in local (allowed: {', '.join(SCHEMA['properties'])})")
+                allowed = ", ".join(SCHEMA["properties"])
+                problems.append(f"provider {entry}: unknown key {key!r} in local (allowed: {allowed})")
 
         given = {key: block[key] for key in SCHEMA["properties"] if block.get(key) is not None}
         for key in list(given):

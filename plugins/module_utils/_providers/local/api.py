@@ -1,0 +1,490 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""The seam: the folder of the proxies, their processes and their sockets. Raises OSError and L(Fault), no more.
+
+    directory/
+      lock                        held while an address is chosen and while the last traces are removed
+      egress_launcher.py, egress_proxypy.py
+      addresses/127.80.3.4        symbolic link to HOST/NAME: taken
+      hosts/HOST/NAME.lock        held during each change of that instance
+      hosts/HOST/NAME/            state.json, process.json, the engine's files and its log
+      hosts/HOST/NAME.deleting/   the same, being deleted
+
+Renaming the folder of an instance is at once the flag that it is being deleted, what stops a launch that is still under
+way (it can't write its record any more), and possible on a full disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import hashlib
+import ipaddress
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import typing as t
+
+from ...provider import Context, Reason, Runner
+from . import egress_launcher, egress_proxypy
+from .egress_launcher import PROCESS_FILE
+from .engines import File, Launch, shared_memory
+from .errors import REASONS, Damaged, Fault
+from .processes import Probe, bind_error, holder
+from .records import NAME, SIZE_LIMIT, Process, Record
+
+STATE_FILE = "state.json"
+LOG_FILE = "engine.log"
+PASSWORD_FILE = "passwords"
+DELETING = ".deleting"
+LOCK = ".lock"
+
+POLL_SECONDS = 0.02
+LAUNCH_SECONDS = 10
+STOP_SECONDS = 1.0  # from SIGTERM to SIGKILL: Squid never exits in less than two seconds, even without connections
+KILL_SECONDS = 5.0
+
+#: So many addresses on which another program listens are passed over before that is called a conflict.
+BUSY_ADDRESSES = 16
+
+TAIL_BYTES = 4096
+TAIL_LINES = 6
+TAIL_CHARACTERS = 600
+
+#: Root's Squid becomes another user, who can often not enter the folder of the proxies (below /root, for one).
+ROOT_SECRETS = "/run/crawl.egress" if os.path.isdir("/run") else "/var/run/crawl.egress"
+
+_SECRET = re.compile(r"\$[0-9a-z]{1,8}\$\S+|(?i:\b(?:basic|bearer)\s+\S+|://[^/\s@]+@)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """One instance as its folder says.
+
+    :ivar process: None while no engine was ever started for it.
+    """
+
+    record: Record
+    process: Process | None
+    deleting: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Scan:
+    """:ivar damaged: what is wrong, by name."""
+
+    found: tuple[Found, ...]
+    damaged: t.Mapping[str, Damaged]
+
+
+class LocalApi:
+    """Safe to be used from many threads and by many processes at once."""
+
+    def __init__(self, directory: str, host: str, runner: Runner, python: str) -> None:
+        self.directory = directory
+        self.host = host
+        self._hosts = os.path.join(directory, "hosts")
+        self._base = os.path.join(self._hosts, host)
+        self._addresses = os.path.join(directory, "addresses")
+        self._runner = runner
+        self._python = python
+
+    def folder(self, name: str) -> str:
+        return os.path.join(self._base, name)
+
+    @property
+    def proxypy_script(self) -> str:
+        return os.path.join(self.directory, "egress_proxypy.py")
+
+    def password_file(self, record: Record, engine: str) -> str:
+        if engine == "squid" and os.geteuid() == 0:
+            return os.path.join(ROOT_SECRETS, record.incarnation)
+        return os.path.join(self.folder(record.name), PASSWORD_FILE)
+
+    # --- reading
+
+    def scan(self) -> Scan:
+        """All instances of the host; nothing at all is an answer too, when nothing was ever made here."""
+        try:
+            os.stat(self.directory)
+            entries = os.listdir(self._base)
+        except FileNotFoundError:
+            return Scan((), {})
+        found, damaged = [], {}
+        for name in sorted({_without_suffix(entry) for entry in entries if not entry.endswith(LOCK)}):
+            if NAME.fullmatch(name):
+                try:
+                    instance = self.read(name)
+                except Damaged as error:
+                    damaged[name] = error
+                else:
+                    found += [instance] if instance else []
+        return Scan(tuple(found), damaged)
+
+    def read(self, name: str) -> Found | None:
+        """None when there is no such instance; raises L(Damaged)."""
+        for deleting in (False, True):
+            folder = self.folder(name) + (DELETING if deleting else "")
+            try:
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            except NotADirectoryError:
+                raise Damaged(folder, "it is no folder") from None
+            try:
+                found = _read_folder(descriptor, folder, self.host, name, deleting)
+            finally:
+                os.close(descriptor)
+            if found:
+                return found
+        return None
+
+    def present(self, name: str) -> bool:
+        """Whether there is anything under that name, an unfinished or damaged instance included."""
+        return any(_exists(self.folder(name) + suffix) for suffix in ("", DELETING))
+
+    def log_tail(self, found: Found) -> str:
+        """The last lines of the engine's log: short, printable, without what looks like a secret."""
+        folder = self.folder(found.record.name) + (DELETING if found.deleting else "")
+        try:
+            with open(os.path.join(folder, LOG_FILE), "rb") as stream:
+                stream.seek(max(0, os.fstat(stream.fileno()).st_size - TAIL_BYTES))
+                text = stream.read().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+        lines = [line.strip() for line in _SECRET.sub("***", text).splitlines() if line.strip()]
+        return " | ".join("".join(filter(str.isprintable, line)) for line in lines[-TAIL_LINES:])[-TAIL_CHARACTERS:]
+
+    # --- locks
+
+    @contextlib.contextmanager
+    def instance_lock(self, name: str, ctx: Context) -> t.Iterator[None]:
+        """Held for each change of one instance. Take it before the lock of the directory, never after."""
+        path = self.folder(name) + LOCK
+        with self._locked(path, ctx):
+            try:
+                yield
+            finally:
+                with contextlib.suppress(OSError):
+                    if not self.present(name):
+                        os.unlink(path)
+
+    @contextlib.contextmanager
+    def _locked(self, path: str, ctx: Context) -> t.Iterator[None]:
+        descriptor = self._open_locked(path, ctx)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _open_locked(self, path: str, ctx: Context) -> int:
+        while True:
+            _make_folders(os.path.dirname(path))
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:  # the last proxy has just gone, and the folder with it
+                continue
+            try:
+                self._wait_for_lock(descriptor, path, ctx)
+                if _is_at(descriptor, path):
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # who held it has removed it
+
+    def _wait_for_lock(self, descriptor: int, path: str, ctx: Context) -> None:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                _pause(ctx, f"another run is at work ({path} is locked)", Reason.BUSY)
+
+    # --- making
+
+    @contextlib.contextmanager
+    def directory_lock(self, ctx: Context) -> t.Iterator[None]:
+        with self._locked(os.path.join(self.directory, "lock"), ctx):
+            yield
+
+    def choose_address(self, name: str, port: int, network: ipaddress.IPv4Network, current: str | None) -> str:
+        """Reserve an address for an instance; call it under the lock of the directory.
+
+        It is derived from the name; the next one when another instance has it, or another program listens there.
+
+        :param current: what the instance had before.
+        """
+        _make_folders(self._addresses)
+        busy = 0
+        for address in _candidates(name, network, current):
+            key = f"{address}:{port}" if network.num_addresses == 1 else address
+            other = self._reservation(key)
+            if other not in (None, f"{self.host}/{name}"):
+                continue
+            error = bind_error(address, port)
+            if error is None:
+                self._reserve(key, name)
+                return address
+            if error.errno != errno.EADDRINUSE:
+                raise OSError(error.errno, f"{error.strerror} (local.addresses is {network})", f"{address}:{port}")
+            busy += 1
+            if busy == min(BUSY_ADDRESSES, network.num_addresses):
+                raise Fault(Reason.CONFLICT, f"port {port} of {address} is taken by {holder(address, port)}")
+        if network.num_addresses == 1:
+            other = self._reservation(f"{network.network_address}:{port}")
+            raise Fault(Reason.CONFLICT, f"port {port} of {network.network_address} is taken by the proxy {other}")
+        raise Fault(Reason.CAPACITY, f"all addresses of local.addresses {network} are taken in {self.directory}")
+
+    def _reservation(self, key: str) -> str | None:
+        """HOST/NAME of who has it; a link left by a crash counts for nothing."""
+        try:
+            owner = os.readlink(os.path.join(self._addresses, key))
+        except FileNotFoundError:
+            return None
+        folder = os.path.join(self._hosts, owner)
+        return owner if _exists(folder) or _exists(folder + DELETING) else None
+
+    def _reserve(self, key: str, name: str) -> None:
+        path = os.path.join(self._addresses, key)
+        owner = f"{self.host}/{name}"
+        if self._reservation(key) != owner:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            os.symlink(owner, path)
+
+    def write_state(self, record: Record) -> None:
+        """Atomic; makes the instance when it is not there yet."""
+        folder = self.folder(record.name)
+        _make_folders(folder)
+        _write(File(os.path.join(folder, STATE_FILE), record.encode()), durable=True)
+
+    def launch(self, record: Record, launch: Launch) -> None:
+        """Write the engine's files and start it; a second launch of the same instance does nothing."""
+        for module in (egress_launcher, egress_proxypy):
+            self._install(module)
+        for file in launch.files:
+            (_write_root_secret if os.path.dirname(file.path) == ROOT_SECRETS else _write)(file)
+        folder = self.folder(record.name)
+        order = {
+            "folder": folder,
+            "incarnation": record.incarnation,
+            "argv": launch.argv,
+            "log": os.path.join(folder, LOG_FILE),
+            "seconds": LAUNCH_SECONDS,
+        }
+        script = os.path.join(self.directory, "egress_launcher.py")
+        status, output, errors = self._runner([self._python, script], stdin=json.dumps(order))
+        if status != 0:
+            raise _launch_error(status, output, errors)
+
+    def _install(self, module: t.Any) -> None:
+        """Copy a program out of wherever this collection was unpacked: it has to be there when that is gone."""
+        name = module.__name__.rpartition(".")[2]
+        path = os.path.join(self.directory, f"{name}.py")
+        text = module.__spec__.loader.get_source(module.__name__)
+        try:
+            with open(path, encoding="utf-8") as stream:
+                if stream.read() == text:
+                    return
+        except FileNotFoundError:
+            pass
+        _write(File(path, text))
+
+    # --- unmaking
+
+    def begin_delete(self, name: str) -> None:
+        """Idempotent. From here on no launch of this instance can succeed."""
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(self.folder(name), self.folder(name) + DELETING)
+
+    def stop(self, process: Process, ctx: Context) -> None:
+        """End the engine and everything it started; raises L(Fault) when it won't end, or OSError when we may not."""
+        for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+            if not Probe([process]).alive(process):
+                return
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            patience = ctx.narrowed(seconds)
+            while Probe([process]).alive(process) and patience.remaining() > 0:
+                _pause(ctx, f"process {process.pid} is ending", Reason.TIMEOUT)
+        if Probe([process]).alive(process):
+            raise Fault(Reason.BUSY, f"process {process.pid} does not end even when it is killed")
+
+    def finish_delete(self, found: Found | None, name: str) -> None:
+        """Remove all files of an instance whose engine has ended, its state last; idempotent."""
+        folder = self.folder(name) + DELETING
+        if found:
+            incarnation = found.record.incarnation
+            for path in (os.path.join(ROOT_SECRETS, incarnation), *shared_memory(incarnation)):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+            with contextlib.suppress(OSError):
+                os.rmdir(ROOT_SECRETS)  # others may still have something there
+            for key in (found.record.address, f"{found.record.address}:{found.record.port}"):
+                if self._reservation(key) == f"{self.host}/{name}":
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(os.path.join(self._addresses, key))
+        with contextlib.suppress(FileNotFoundError):
+            for entry in os.listdir(folder):
+                path = os.path.join(folder, entry)
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path)
+                elif entry != STATE_FILE:
+                    os.unlink(path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(folder, STATE_FILE))
+            os.rmdir(folder)
+
+    def discard_unborn(self, name: str) -> None:
+        """Remove what a Create left that never got as far as writing its state."""
+        folder = self.folder(name)
+        known = (os.path.join(folder, file) for file in (STATE_FILE, PROCESS_FILE))
+        if _exists(folder) and not any(map(_exists, known)):
+            shutil.rmtree(folder)
+
+    def tidy(self, ctx: Context) -> None:
+        """Remove what all proxies share when there is none left; the directory itself stays."""
+        for folder in (self._base, self._hosts):
+            try:
+                os.rmdir(folder)
+            except OSError:
+                return  # not empty, or another run has done it
+        with self.directory_lock(ctx):
+            if _exists(self._hosts):
+                return
+            shutil.rmtree(self._addresses, ignore_errors=True)
+            for name in ("egress_launcher.py", "egress_proxypy.py", "lock"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(self.directory, name))
+
+
+def _without_suffix(entry: str) -> str:
+    return entry[: -len(DELETING)] if entry.endswith(DELETING) else entry
+
+
+def _exists(path: str) -> bool:
+    """Unlike C(os.path.exists()), doesn't take "not allowed" for "no"."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _make_folders(path: str) -> None:
+    """All that are missing, for nobody but us; an existing one stays as it is."""
+    if not os.path.isdir(path):
+        _make_folders(os.path.dirname(path))
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _pause(ctx: Context, message: str, late: Reason) -> None:
+    """Wait a moment; raises L(Fault) when the run is cancelled or out of time."""
+    ctx.sleep(POLL_SECONDS)
+    if ctx.cancel.is_set():
+        raise Fault(Reason.CANCELLED, f"the run was cancelled: {message}")
+    if ctx.remaining() <= 0:
+        raise Fault(late, f"the run is out of time: {message}")
+
+
+def _read_folder(descriptor: int, folder: str, host: str, name: str, deleting: bool) -> Found | None:
+    process_text = _read(descriptor, folder, PROCESS_FILE)
+    state_text = _read(descriptor, folder, STATE_FILE)
+    if state_text is None:
+        if process_text is not None and not deleting:
+            raise Damaged(os.path.join(folder, STATE_FILE), "it is missing although an engine was started")
+        return None  # a Create or a Delete broke off there; no process is left
+    path = os.path.join(folder, STATE_FILE)
+    try:
+        record = Record.decode(state_text, host, name)
+        path = os.path.join(folder, PROCESS_FILE)
+        process = None if process_text is None else Process.decode(process_text)
+        if process and process.incarnation != record.incarnation:
+            raise ValueError("it is about another incarnation than state.json")
+    except ValueError as error:
+        raise Damaged(path, str(error)) from None
+    return Found(record, process, deleting)
+
+
+def _read(descriptor: int, folder: str, name: str) -> str | None:
+    try:
+        opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=descriptor)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(opened, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise Damaged(os.path.join(folder, name), "it is no file")
+        try:
+            return stream.read(SIZE_LIMIT).decode()
+        except UnicodeDecodeError:
+            raise Damaged(os.path.join(folder, name), "it is not UTF-8") from None
+
+
+def _write(file: File, durable: bool = False) -> None:
+    """Replace a file as a whole, readable by its owner only."""
+    draft = f"{file.path}.tmp"
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(file.text)
+            stream.flush()
+            if file.owner is not None:
+                os.fchown(descriptor, file.owner, -1)
+            if durable:
+                os.fsync(descriptor)
+        os.rename(draft, file.path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        raise
+
+
+def _write_root_secret(file: File) -> None:
+    """In a folder that any user may pass through, whatever the umask, but not list."""
+    while True:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(ROOT_SECRETS, 0o700)
+        try:
+            os.chmod(ROOT_SECRETS, 0o711)
+            _write(file)
+            return
+        except FileNotFoundError:  # another run has just removed the last file in it, and the folder
+            continue
+
+
+def _candidates(name: str, network: ipaddress.IPv4Network, current: str | None) -> t.Iterator[str]:
+    if current is not None:
+        yield current
+    first, count = (1, network.num_addresses - 2) if network.num_addresses > 2 else (0, network.num_addresses)
+    start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+    for step in range(count):
+        yield str(network[first + (start + step) % count])
+
+
+def _launch_error(status: int, output: str, errors: str) -> OSError | Fault:
+    try:
+        fault = json.loads(output)
+    except ValueError:
+        last = (errors.strip().splitlines() or ["no message"])[-1][:TAIL_CHARACTERS]
+        return Fault(Reason.API_ERROR, f"the launcher ended with status {status}: {_SECRET.sub('***', last)}")
+    if fault["errno"] in REASONS:
+        return OSError(fault["errno"], fault["message"], fault["path"])
+    return Fault(Reason.API_ERROR, f"the engine could not be started: {fault['path']}: {fault['message']}")
