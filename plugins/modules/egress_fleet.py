@@ -88,8 +88,7 @@ options:
   skip_cleanup:
     description:
       - Proxies that have left the document and are to be let go of without deleting their instances, because their
-        backend can't be reached any more. The
-        result says what may be left.
+        backend can't be reached any more. RV(released) says what may be left.
       - Each is a C(name) or C(namespace/name).
     type: list
     elements: str

@@ -140,6 +140,32 @@ outcome:
   returned: always, except for bad options
   type: str
   sample: converged
+plan_id:
+  description: A digest of RV(plan.destructive), the same for equal plans.
+  returned: when the backends were asked
+  type: str
+  sample: 4f53cda18c2baa0c
+plan:
+  description: What the first pass intended.
+  returned: when the backends were asked
+  type: dict
+  contains:
+    id:
+      description: The same as RV(plan_id).
+      type: str
+      returned: always
+    destructive:
+      description: The action, if it deletes or replaces an instance.
+      type: list
+      elements: dict
+      returned: always
+      sample:
+        - {verb: replace, name: crawler-1, namespace: default, slot: 0, incarnation: 3f9c2a, cause: drifted}
+    budget:
+      description: Why a replacement has to wait, if it has.
+      type: list
+      elements: str
+      returned: always
 proxy:
   description:
     - The proxy as it is after the task. V(none) when O(state=absent).
@@ -209,7 +235,7 @@ proxy:
       returned: always
 actions:
   description:
-    - Every intended step, those that were taken (in check mode: would be taken) and those that have to wait.
+    - Every intended step, those that were taken or in check mode would be, and those that have to wait.
   returned: when the backends were asked
   type: list
   elements: dict
@@ -256,15 +282,20 @@ actions:
       type: str
       returned: always
     incarnation:
-      description: The instance that is deleted or marked.
+      description: The instance that is deleted, replaced or marked.
       type: str
       returned: always
-    outcome:
-      description: What became of it.
-      type: str
-      returned: when it was taken
+    result:
+      description:
+        - What became of it, one word for each call of the backend. V(created), V(adopted), V(deleted), V(deleting),
+          V(marked), V(failed) or V(skipped). Empty when it has to wait.
+      type: list
+      elements: str
+      returned: unless in check mode
 failures:
-  description: What went wrong on the way, each like RV(error).
+  description:
+    - What went wrong and has not been made good since, each like RV(error) with the C(name), C(namespace), C(pool)
+      and C(slot) of the proxy.
   returned: when the backends were asked
   type: list
   elements: dict

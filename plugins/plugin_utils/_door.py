@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,11 +36,16 @@ from ansible.utils.display import Display
 from ..module_utils._entry import failure, perform, stoppable
 from ..module_utils._errors import ArgumentError
 from ..module_utils._host import Host
+from ..module_utils._registry import TYPES
+from ..module_utils.provider import ProviderType
 
 display = Display()
 
 #: Interpreters that leave the choice to us.
 _ANY_INTERPRETER = ("", "auto", "auto_silent", sys.executable)
+
+#: namespace.collection.name
+_FOREIGN_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}")
 
 
 class Part(t.Protocol):
@@ -59,19 +66,24 @@ class Door(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        task_vars = task_vars or {}
         try:
-            args = self.prepare(plain(self._task.args))
-            params = self.validate(args)
+            return self._enter(task_vars or {})
         except ArgumentError as error:
             return failure(error, sys.executable)
 
+    def _enter(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
+        args = self.prepare(plain(self._task.args))
+        params = self.validate(args)
         interpreter = self._interpreter(task_vars)
         obstacle = self._obstacle(interpreter)
         if obstacle is None:
             self._say_door("in-process", "the connection is local and nothing asks for another process", task_vars)
             return self._run_here(params, task_vars)
         self._say_door("as a module", obstacle, task_vars)
+        for name in foreign_types(params):  # a module takes only files of its own collection along
+            raise ArgumentError(
+                [f"the provider type {name} is another collection's, so it can't be used here: {obstacle}"]
+            )
         if self._is_local() and interpreter in _ANY_INTERPRETER:
             # Otherwise Ansible would look for one, which need not have the packages that this one has.
             task_vars = self._with_interpreter(sys.executable, task_vars)
@@ -146,6 +158,7 @@ class Door(ActionBase):
             python=sys.executable,
             check_mode=self._task.check_mode,
             diff=self._task.diff,
+            types={**TYPES, **{name: load_type(name) for name in foreign_types(params)}},
             progress=self._progress(name),
             warn=warnings.append,
         )
@@ -216,6 +229,23 @@ def _plain_scalar(value: t.Any) -> str:
     if isinstance(value, datetime.date):  # a datetime, too
         return value.isoformat()
     raise TypeError(f"a value is of type {type(value).__name__}")
+
+
+def foreign_types(params: Mapping[str, t.Any]) -> list[str]:
+    """The provider types of other collections that the options name."""
+    entries = (params.get("desired") or params).get("providers")
+    names = [e.get("type") for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
+    return [name for name in names if isinstance(name, str) and _FOREIGN_TYPE.fullmatch(name)]
+
+
+def load_type(name: str) -> ProviderType:
+    """:raises ArgumentError: when there is no such type, or it can't be imported."""
+    namespace, collection, module = name.split(".")
+    try:
+        plugin = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.plugin_utils.{module}")
+        return plugin.PROVIDER_TYPE
+    except (ImportError, AttributeError) as error:
+        raise ArgumentError([f"the provider type {name} can't be used: {error}"]) from None
 
 
 def run_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:

@@ -56,7 +56,7 @@ def test_which_door_is_taken(player) -> None:
     ]
     # Where Ansible looks for an interpreter by itself: not among the shims that may be on PATH.
     played = player.play(
-        [task for task, _ in expected], play={"vars": {"ansible_interpreter_python_fallback": [sys.executable]}}
+        [task for task, _door in expected], play={"vars": {"ansible_interpreter_python_fallback": [sys.executable]}}
     )
     seen = [(result["door"], result["python"]) for result in played.results]
     for (task, wanted), found in zip(expected, seen):
@@ -86,30 +86,42 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        probe(OPTIONS),
-        probe(OPTIONS, check_mode=True, diff=True),
-        probe({"number": None, "secret": None, "when": None}),
-        probe({"do": "fail"}),
-        probe({"do": "return_failure"}),
-        probe({"do": "miss_sdk"}),
-        probe({"do": "warn"}),
-        probe({"number": "three", "bogus": 1, "anything": {}, "secret": "hidden"}),
-        probe({"do": "what"}),
-        probe({"anything": ["no", "mapping"]}),
-        probe({"do": "start", "argv": ["sh", "-c", "cat; echo oops >&2; exit 3"], "stdin": "a\nb"}),
-        probe({"do": "start", "argv": ["sh", "-c", "echo $0 '~' \"$HOME\"; printf '\\303'", "$HOME"]}),
-        probe({"do": "no_text"}),
-    ],
-    ids=lambda task: str(task[PROBE])[:60],
-)
-def test_both_doors_give_the_same_result(player, task) -> None:
-    here, module = player.play([task, {**task, **AS_MODULE}]).results
-    for result, door in ((here, "in-process"), (module, "module")):
-        assert result.pop("door", door) == door
-    assert here == module
+TASKS = [
+    probe(OPTIONS),
+    probe(OPTIONS, check_mode=True, diff=True),
+    probe({"number": None, "secret": None, "when": None}),
+    probe({"do": "fail"}),
+    probe({"do": "return_failure"}),
+    probe({"do": "miss_sdk"}),
+    probe({"do": "warn"}),
+    probe({"do": "no_text"}),
+    probe({"number": "three", "bogus": 1, "anything": {}, "secret": "hidden"}),
+    probe({"do": "what"}),
+    probe({"anything": ["no", "mapping"]}),
+    probe({"do": "start", "argv": ["sh", "-c", "cat; echo oops >&2; exit 3"], "stdin": "a\nb"}),
+    probe({"do": "start", "argv": ["sh", "-c", "echo $0 '~' \"$HOME\"; printf '\\303'", "$HOME"]}),
+]
+
+
+def test_both_doors_give_the_same_result(player) -> None:
+    results = player.play([*TASKS, *({**task, **AS_MODULE} for task in TASKS)]).results
+    for task, here, module in zip(TASKS, results, results[len(TASKS) :]):
+        for result, door in ((here, "in-process"), (module, "module")):
+            assert result.pop("door", door) == door
+        assert here == module, task
+    assert len(results) == 2 * len(TASKS)
+
+
+def test_a_daemon_that_keeps_the_output_open_is_not_waited_for(player, tmp_path) -> None:
+    pids = tmp_path / "pids"
+    task = probe({"do": "start", "argv": ["sh", "-c", f"sleep 100 & echo $! >> {pids}; echo begun"]})
+    try:
+        here, module = player.play([task, {**task, **AS_MODULE}]).results
+        assert here["answer"] == module["answer"] == [0, "begun\n", ""]
+        assert all(_lives(int(pid)) for pid in pids.read_text().split())
+    finally:
+        for pid in pids.read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def test_a_date_is_its_iso_form(player) -> None:
