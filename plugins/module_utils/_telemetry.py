@@ -6,16 +6,19 @@
 
 """The one decorator around every provider: times, counts, classifies and logs each call.
 
-Providers don't count or trace by themselves. Exporters read the Recorder.
+Providers don't count or trace by themselves; what each call asked of the backend comes in through C(_calls.py).
+Exporters read the Recorder.
 """
 
 from __future__ import annotations
 
 import collections
+import functools
 import logging
 import threading
 import typing as t
 
+from ._calls import operation
 from ._context import Clock, Context
 from ._errors import EgressError, ProviderError, Reason
 from ._models import (
@@ -41,10 +44,12 @@ OK = "ok"
 
 
 class Recorder:
-    """Counts and seconds per (provider, operation, class); safe to be fed from many threads."""
+    """Counts and seconds per (provider, operation, class), and of the requests that these made to the backend; safe to
+    be fed from many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._children: dict[tuple[str, str, str], tuple[int, float]] = {}
         self._calls: dict[tuple[str, str, str], int] = collections.defaultdict(int)
         self._seconds: dict[tuple[str, str, str], float] = collections.defaultdict(float)
 
@@ -52,6 +57,19 @@ class Recorder:
         with self._lock:
             self._calls[provider, op, outcome] += 1
             self._seconds[provider, op, outcome] += seconds
+
+    def add_child(self, provider: str, op: str, call: str, seconds: float) -> None:
+        with self._lock:
+            calls, total = self._children.get((provider, op, call), (0, 0.0))
+            self._children[provider, op, call] = calls + 1, total + seconds
+
+    def children(self) -> list[dict[str, t.Any]]:
+        """One row per provider, operation and kind of request, in that order."""
+        with self._lock:
+            return [
+                {"provider": p, "op": op, "call": call, "calls": calls, "seconds": round(seconds, 3)}
+                for (p, op, call), (calls, seconds) in sorted(self._children.items())
+            ]
 
     def summary(self) -> list[dict[str, t.Any]]:
         """One row per provider, operation and class, in that order; C(seconds) is the sum over the calls."""
@@ -127,7 +145,8 @@ class ObservedProvider:
         start = self._clock.monotonic()
         outcome = Reason.BUG.wire  # what stays when anything but an EgressError comes out
         try:
-            result = call()
+            with operation(self._clock, functools.partial(self._recorder.add_child, self.name, op)):
+                result = call()
             outcome = OK
             return result
         except EgressError as error:

@@ -15,6 +15,7 @@ import dataclasses
 import random
 import typing as t
 
+from ._calls import backend_call, observed_api
 from ._context import Clock, Context, SystemClock
 from ._errors import LATCHING, LATCHING_PROVIDER, EgressError, ErrorClass, MissingSDK, ProviderError, Reason
 from ._marks import DEFAULT_PREFIX, HOLD, NAMED_POOL, TASK_POOL, Marks
@@ -85,6 +86,8 @@ __all__ = [
     "Sweeper",
     "SystemClock",
     "TargetStatus",
+    "backend_call",
+    "observed_api",
 ]
 
 CONTRACT_VERSION = 1
