@@ -161,8 +161,7 @@ class LocalApi:
                 text = stream.read().decode(errors="replace")
         except FileNotFoundError:
             return ""
-        lines = [line.strip() for line in _SECRET.sub("***", text).splitlines() if line.strip()]
-        return " | ".join("".join(filter(str.isprintable, line)) for line in lines[-TAIL_LINES:])[-TAIL_CHARACTERS:]
+        return _for_people(text.splitlines())
 
     # --- locks
 
@@ -225,7 +224,7 @@ class LocalApi:
         :param current: what the instance had before.
         """
         _make_folders(self._addresses)
-        busy = 0
+        busy: list[str] = []
         for address in _candidates(name, network, current):
             key = f"{address}:{port}" if network.num_addresses == 1 else address
             other = self._reservation(key)
@@ -237,9 +236,11 @@ class LocalApi:
                 return address
             if error.errno != errno.EADDRINUSE:
                 raise OSError(error.errno, f"{error.strerror} (local.addresses is {network})", f"{address}:{port}")
-            busy += 1
-            if busy == min(BUSY_ADDRESSES, network.num_addresses):
-                raise Fault(Reason.CONFLICT, f"port {port} of {address} is taken by {holder(address, port)}")
+            busy.append(address)
+            if len(busy) == BUSY_ADDRESSES:
+                break
+        if busy:
+            raise Fault(Reason.CONFLICT, f"port {port} of {busy[0]} is taken by {holder(busy[0], port)}")
         if network.num_addresses == 1:
             other = self._reservation(f"{network.network_address}:{port}")
             raise Fault(Reason.CONFLICT, f"port {port} of {network.network_address} is taken by the proxy {other}")
@@ -274,6 +275,11 @@ class LocalApi:
             self._install(module)
         for file in launch.files:
             (_write_root_secret if os.path.dirname(file.path) == ROOT_SECRETS else _write)(file)
+        if launch.check:
+            status, output, errors = self._runner(launch.check)
+            if status != 0:
+                faults = [line for line in (output + errors).splitlines() if "FATAL" in line]
+                raise Fault(Reason.INVALID_CONFIG, f"squid.extra_lines: Squid says {_for_people(faults)}")
         folder = self.folder(record.name)
         order = {
             "folder": folder,
@@ -366,6 +372,11 @@ class LocalApi:
             for name in ("egress_launcher.py", "egress_proxypy.py", "lock"):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.directory, name))
+
+
+def _for_people(lines: t.Iterable[str]) -> str:
+    kept = [line for line in ("".join(filter(str.isprintable, line)).strip() for line in lines) if line]
+    return _SECRET.sub("***", " | ".join(kept[-TAIL_LINES:]))[-TAIL_CHARACTERS:]
 
 
 def _without_suffix(entry: str) -> str:
@@ -483,8 +494,7 @@ def _launch_error(status: int, output: str, errors: str) -> OSError | Fault:
     try:
         fault = json.loads(output)
     except ValueError:
-        last = (errors.strip().splitlines() or ["no message"])[-1][:TAIL_CHARACTERS]
-        return Fault(Reason.API_ERROR, f"the launcher ended with status {status}: {_SECRET.sub('***', last)}")
+        return Fault(Reason.API_ERROR, f"the launcher ended with status {status}: {_for_people(errors.splitlines())}")
     if fault["errno"] in REASONS:
         return OSError(fault["errno"], fault["message"], fault["path"])
     return Fault(Reason.API_ERROR, f"the engine could not be started: {fault['path']}: {fault['message']}")

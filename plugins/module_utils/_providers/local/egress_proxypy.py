@@ -235,8 +235,10 @@ def plugin(rules: Rules, users: Users | None) -> t.Any:
             self.upstream._conn = connection
             self.upstream.closed = False
             connection.setblocking(False)
-            if not request.is_https_tunnel and not request.is_connection_upgrade:
-                request.add_header(b"Connection", b"close")  # the next request may be for another server
+            if not request.is_https_tunnel:
+                request.add_header(b"Host", request.host if port == 80 else b"%s:%d" % (request.host, port))
+                if not request.is_connection_upgrade:
+                    request.add_header(b"Connection", b"close")  # the next request may be for another server
             return super().on_request_complete()
 
         def connect_upstream(self) -> None:
@@ -254,14 +256,14 @@ def plugin(rules: Rules, users: Users | None) -> t.Any:
     return EgressProxyPlugin
 
 
-def serve(rules: Rules, folder: str) -> None:
-    """:param folder: for the files that proxy.py makes whether they are needed or not."""
+def serve(rules: Rules) -> None:
+    """For ever. Makes folders for proxy.py, which wants them although they stay empty, in the current one."""
     from proxy.common.flag import FlagParser
     from proxy.core.work.threaded import start_threaded_work
 
     users = Users(rules.users_file, _verifier(), time.monotonic) if rules.users_file else None
     arguments = ["--threaded", "--disable-http-proxy", "--log-level", "CRITICAL", "--timeout", str(int(IDLE_SECONDS))]
-    arguments += ["--data-dir", folder, "--cache-dir", folder]
+    arguments += ["--data-dir", "proxy.py", "--cache-dir", "proxy.py"]
     flags = FlagParser.initialize(arguments, plugins=[plugin(rules, users)], disable_headers=list(HIDDEN))
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -278,10 +280,10 @@ def serve(rules: Rules, folder: str) -> None:
 
 
 def main() -> None:
-    path = sys.argv[1]
-    with open(path, encoding="utf-8") as stream:
+    os.chdir(os.path.dirname(sys.argv[1]))  # so that nothing is made anew once that folder is renamed for deletion
+    with open(os.path.basename(sys.argv[1]), encoding="utf-8") as stream:
         rules = Rules.load(stream.read())
-    serve(rules, os.path.join(os.path.dirname(path), "proxy.py"))
+    serve(rules)
 
 
 if __name__ == "__main__":

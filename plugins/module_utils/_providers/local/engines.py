@@ -17,7 +17,7 @@ import pwd
 import shutil
 
 from ..._squid.model import SquidConfig
-from ..._squid.render import Listener, Runtime, render_conf, render_passwords
+from ..._squid.render import Listener, Runtime, render_conf, render_passwords, service_name, squid_command
 from ...provider import Reason
 from .errors import Fault
 from .records import Record
@@ -51,11 +51,16 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Launch:
-    """All that one engine needs; C(argv) holds no secret."""
+    """All that one engine needs.
+
+    :ivar argv: without secrets.
+    :ivar check: a program that fails if the engine would refuse its files; None when that can't happen.
+    """
 
     engine: str
     argv: tuple[str, ...]
     files: tuple[File, ...]
+    check: tuple[str, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +89,10 @@ class Squid:
         if config.users:
             owner = pwd.getpwnam(self.user).pw_uid if self.user else None
             files.append(File(passwords, render_passwords(config), owner))
-        # Squid shares memory under its service name, so two of them must not have the same one. -d 0: to our log.
-        argv = (self.program, "-N", "-n", service_name(record.incarnation), "-d", "0", "-f", conf)
-        return Launch("squid", argv, tuple(files))
+        # -d 0: what ends it is written to standard error, which is our log
+        argv = (*squid_command(self.program, conf, record.incarnation), "-d", "0")
+        check = (self.program, "-k", "parse", "-f", conf) if config.extra_lines else None
+        return Launch("squid", argv, tuple(files), check)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,10 +128,6 @@ class ProxyPy:
 
 def no_extra_lines() -> str:
     return "squid.extra_lines needs the engine squid (local.engine): proxy.py reads no squid.conf"
-
-
-def service_name(incarnation: str) -> str:
-    return f"e{incarnation}"
 
 
 def shared_memory(incarnation: str) -> list[str]:

@@ -116,7 +116,7 @@ class LocalProvider:
         if not NAME.fullmatch(request.name):
             raise self._error(Reason.INVALID_CONFIG, f"{request.name!r} is no name of an instance here", "create", None)
         identity = provider_id(self._config.host, request.name)
-        with self._classified("create", identity):
+        with self._classified("create", identity, ctx):
             try:
                 with self._api.instance_lock(request.name, ctx):
                     return self._create(request, identity, ctx)
@@ -187,7 +187,7 @@ class LocalProvider:
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
         name = self._name_in(provider_id, "get")
-        with self._classified("get", provider_id):
+        with self._classified("get", provider_id, ctx):
             found = self._api.read(name)
             if found is None:
                 raise self._error(Reason.GONE, f"{provider_id} does not exist", "get", provider_id)
@@ -195,7 +195,7 @@ class LocalProvider:
 
     def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
         name = self._name_in(ref.provider_id, "delete")
-        with self._classified("delete", ref.provider_id):
+        with self._classified("delete", ref.provider_id, ctx):
             if self._api.present(name):
                 with self._api.instance_lock(name, ctx):
                     self._delete(name, ref, ctx)
@@ -214,8 +214,9 @@ class LocalProvider:
         self._log.debug("%s %s: removed", self.name, name)
 
     def list_by_tag(self, selector: Selector, ctx: Context) -> Listing:
+        ctx.check("list", self.name)
         try:
-            with self._classified("list", None):
+            with self._classified("list", None, ctx):
                 scan = self._api.scan()
                 wanted = [found for found in scan.found if self._selected(found, selector)]
                 probe = Probe([found.process for found in wanted if found.process])
@@ -232,7 +233,7 @@ class LocalProvider:
 
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         name = self._name_in(ref.provider_id, "mark")
-        with self._classified("mark", ref.provider_id):
+        with self._classified("mark", ref.provider_id, ctx):
             if not self._api.present(name):
                 raise self._error(Reason.GONE, f"{ref.provider_id} does not exist", "mark", ref.provider_id)
             with self._api.instance_lock(name, ctx):
@@ -295,7 +296,8 @@ class LocalProvider:
         return ProviderError(reason, message, op=op, provider=self.name, provider_id=identity, scope=self._scope.name)
 
     @contextlib.contextmanager
-    def _classified(self, op: str, identity: str | None) -> t.Iterator[None]:
+    def _classified(self, op: str, identity: str | None, ctx: Context) -> t.Iterator[None]:
+        ctx.check(op, self.name, identity)
         try:
             yield
         except (OSError, Fault) as error:
