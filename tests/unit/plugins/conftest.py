@@ -79,7 +79,7 @@ class Player:
         running = subprocess.Popen(
             command,
             cwd=self.home,
-            env={**self._environ(), **(environ or {})},
+            env={**self.environ(), **(environ or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -87,7 +87,7 @@ class Player:
         )
         return running, results
 
-    def _environ(self) -> dict[str, str]:
+    def environ(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "EGRESS_"))}
         return {
             **kept,
