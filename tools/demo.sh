@@ -20,5 +20,5 @@ site=$!
 read -r url <&3
 
 export ANSIBLE_HOME=$PWD/.ansible ANSIBLE_COLLECTIONS_PATH=$PWD/.ansible/tree
-export ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ANSIBLE_DISPLAY_SKIPPED_HOSTS=false ANSIBLE_NOCOWS=true
+export ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ANSIBLE_NOCOWS=true
 ansible-playbook -i localhost, demo/fleet.yml -e "demo_site=$url" -e "demo_folder=$scratch"

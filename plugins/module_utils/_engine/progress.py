@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from .._host import Host
-from .._plan.model import Plan
+from .._plan.model import Plan, Verb
 
 _INTERVAL = 1.0
 
@@ -42,6 +42,9 @@ class Progress:
             return
         counts = plan.counts()
         others = [f"{counts[key]} {key}" for key in _OTHERS if counts[key]]
+        removals = sum(a.verb is Verb.DELETE for a in plan.actions)
+        if removals:
+            others.append(f"{removals} to remove")
         line = [f"{counts['running']}/{counts['desired']} running", *others, f"{counts['blocked']} failed"]
         self._lines.show(", ".join(line), at_once=final)
 
