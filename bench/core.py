@@ -108,7 +108,7 @@ def document(replicas: int) -> Desired:
 
 def seconds(work: t.Callable[[], object], times: int = 5) -> float:
     taken = []
-    for _ in range(times):
+    for _time in range(times):
         start = time.process_time()
         work()
         taken.append(time.process_time() - start)
