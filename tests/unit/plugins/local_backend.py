@@ -63,15 +63,15 @@ class LocalBackend:
                     found.append(int(entry))
         return found
 
-    def traces(self) -> list[str]:
-        """All that is left on this machine: processes, files, secrets, shared memory."""
+    def traces(self, *incarnations: str) -> list[str]:
+        """All that is left on this machine: processes, files, secrets, shared memory (of these incarnations too)."""
         left = [f"process {pid}" for pid in self.processes()]
         if self.directory.is_dir():
             left += [str(path) for path in sorted(self.directory.rglob("*"))]
-        return left + self._elsewhere()
+        return left + self._elsewhere(incarnations)
 
-    def _elsewhere(self) -> list[str]:
-        tokens = self._incarnations()
+    def _elsewhere(self, incarnations: tuple[str, ...] = ()) -> list[str]:
+        tokens = {*incarnations, *self._incarnations()}
         places = (Path(ROOT_SECRETS), Path("/dev/shm"))
         files = [file for place in places if place.is_dir() for file in place.iterdir()]
         return [str(file) for file in files if any(token in file.name for token in tokens)]

@@ -25,6 +25,7 @@ import dataclasses
 import errno
 import fcntl
 import hashlib
+import inspect
 import ipaddress
 import json
 import os
@@ -32,6 +33,7 @@ import re
 import shutil
 import signal
 import stat
+import types
 import typing as t
 
 from ...provider import Context, Reason, Runner
@@ -293,11 +295,11 @@ class LocalApi:
         if status != 0:
             raise _launch_error(status, output, errors)
 
-    def _install(self, module: t.Any) -> None:
+    def _install(self, module: types.ModuleType) -> None:
         """Copy a program out of wherever this collection was unpacked: it has to be there when that is gone."""
         name = module.__name__.rpartition(".")[2]
         path = os.path.join(self.directory, f"{name}.py")
-        text = module.__spec__.loader.get_source(module.__name__)
+        text = inspect.getsource(module)  # out of the archive that a module runs from, too
         try:
             with open(path, encoding="utf-8") as stream:
                 if stream.read() == text:

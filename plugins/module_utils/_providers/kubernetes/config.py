@@ -1,0 +1,349 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""The C(kubernetes:) block of a provider entry: schema, defaults, and the checks that a schema cannot make."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import types
+import typing as t
+
+from ..._errors import ArgumentError
+
+#: Debian's layout of Squid and its user C(proxy), see C(pod.py).
+DEFAULT_IMAGE = "ubuntu/squid:latest"
+
+#: What a proxy gets whose placement names no machine type; C(machine_types.default) replaces it.
+DEFAULT_MACHINE_TYPE = "default"
+DEFAULT_RESOURCES: t.Mapping[str, t.Mapping[str, str]] = {
+    "requests": {"cpu": "50m", "memory": "64Mi"},
+    "limits": {"memory": "256Mi"},
+}
+
+#: End of the text. Python's C($) also matches before a final newline.
+_END = r"$(?!\n)"
+
+DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+DNS_NAME = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
+LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,511}")
+IMAGE_HELP = "an image reference such as registry.example/squid:6.6, without blanks"
+
+_LABEL_KEY = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_QUANTITY = r"[0-9]{1,15}(\.[0-9]{1,6})?(m|k|Ki|M|Mi|G|Gi|T|Ti)?"
+_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+_Schema = dict[str, t.Any]
+
+
+def _text(description: str, pattern: str | None = None, title: str | None = None) -> _Schema:
+    schema: _Schema = {"type": "string", "minLength": 1, "description": description}
+    if pattern:
+        schema["pattern"] = f"^{pattern}{_END}"
+    if title:
+        schema["title"] = title
+    return schema
+
+
+def _named(description: str, pattern: str = DNS_NAME) -> _Schema:
+    return _text(description, pattern, "a name as Kubernetes allows it: a-z, 0-9, '-' and mostly '.'")
+
+
+def _mapping(description: str, properties: _Schema, required: t.Sequence[str] = ()) -> _Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": properties,
+        "description": description,
+    }
+
+
+def _texts(description: str, value: _Schema) -> _Schema:
+    return {
+        "type": "object",
+        "additionalProperties": value,
+        "propertyNames": {"pattern": f"^{_LABEL_KEY}{_END}"},
+        "description": description,
+    }
+
+
+def _amounts(description: str) -> _Schema:
+    amount = _text("A quantity.", _QUANTITY, "a quantity such as 100m, 0.5, 64Mi or 1G")
+    return _mapping(description, {resource: amount for resource in _RESOURCES})
+
+
+_TOLERATION = _mapping(
+    "One toleration of a Pod.",
+    {
+        "key": _text("Key of the taint."),
+        "operator": {"type": "string", "enum": ["Equal", "Exists"]},
+        "value": {"type": "string"},
+        "effect": {"type": "string", "enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+        "tolerationSeconds": {"type": "integer", "minimum": 0},
+    },
+)
+
+SCHEMA: t.Mapping[str, t.Any] = _mapping(
+    "A namespace of a Kubernetes cluster; each proxy is a Pod.",
+    {
+        "namespace": _named("Namespace in which Pods are created. It must exist.", DNS_LABEL),
+        "all_namespaces": {
+            "type": "boolean",
+            "default": False,
+            "description": "Look for proxies in all namespaces, such as one that this entry named earlier. Needs the "
+            "permission to list Pods in the whole cluster.",
+        },
+        "kubeconfig": _text("Path of a kubeconfig, or several with ':' between them."),
+        "context": _text("Context of the kubeconfig, instead of its current one."),
+        "host": _text("URL of the API server, instead of a kubeconfig.", r"https?://[^\s/@]+(/[^\s@]*)?", "a URL"),
+        "token_file": _text("Path of a file with a bearer token, with C(host). It is read again when it was refused."),
+        "ca_file": _text("Path of the certificate authority's certificates, with C(host)."),
+        "cert_file": _text("Path of a client certificate, with C(host)."),
+        "key_file": _text("Path of the client certificate's key, with C(host)."),
+        "insecure": {
+            "type": "boolean",
+            "default": False,
+            "description": "Don't check the API server's certificate: whoever is in between gets the credentials.",
+        },
+        "image": _text(
+            f"Container image of proxies whose placement names none; by default C({DEFAULT_IMAGE}).",
+            IMAGE.pattern,
+            IMAGE_HELP,
+        ),
+        "image_pull_policy": {"type": "string", "enum": ["Always", "IfNotPresent", "Never"]},
+        "image_pull_secrets": {
+            "type": "array",
+            "uniqueItems": True,
+            "items": _named("Name of a Secret of the namespace."),
+            "description": "Secrets with the credentials of the image's registry.",
+        },
+        "machine_types": {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{LABEL_VALUE.pattern}{_END}"},
+            "additionalProperties": _mapping(
+                "Resources of the container.",
+                {"requests": _amounts("What it is sure to get."), "limits": _amounts("What it may use at most.")},
+            ),
+            "description": f"Resources by the name that C(placement.machine_type) uses; C({DEFAULT_MACHINE_TYPE}) is "
+            "for proxies that name none.",
+        },
+        "service_account": _named("Service account of the Pods. Its token is not mounted."),
+        "priority_class": _named("Priority class of the Pods."),
+        "tolerations": {"type": "array", "items": _TOLERATION, "description": "Tolerations of the Pods."},
+        "labels": _texts(
+            "Further labels of the Pods.", {"type": "string", "pattern": f"^({LABEL_VALUE.pattern})?{_END}"}
+        ),
+        "annotations": _texts("Further annotations of the Pods.", {"type": "string"}),
+        "spread": {
+            "type": "string",
+            "enum": ["prefer", "require", "none"],
+            "default": "prefer",
+            "description": "Whether the Pods of a pool are spread evenly over the nodes.",
+        },
+        "host_network": {
+            "type": "boolean",
+            "default": False,
+            "description": "Use the node's own network and address: then one proxy a port and node.",
+        },
+        "network_policy": {
+            "type": "boolean",
+            "default": False,
+            "description": "Make a NetworkPolicy that admits only C(squid.allowed_sources), and only to the port.",
+        },
+        "service": _mapping(
+            "Make a Service for each proxy.",
+            {
+                "type": {"type": "string", "enum": ["ClusterIP", "LoadBalancer"], "default": "ClusterIP"},
+                "annotations": _texts("Annotations of the Services.", {"type": "string"}),
+            },
+        ),
+        "address": {
+            "type": "string",
+            "enum": ["pod", "service"],
+            "default": "pod",
+            "description": "Which address is reported, that of the Pod or that of its Service.",
+        },
+        "grace_seconds": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 3600,
+            "default": 10,
+            "description": "How long a Pod that is deleted may take to end open connections.",
+        },
+        "lost_node_timeout": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "default": 900,
+            "description": "Seconds after which a Pod is replaced whose node is lost; null for never.",
+        },
+        "force_delete_lost": {
+            "type": "boolean",
+            "default": False,
+            "description": "Delete Pods of a lost node at once, without the node's word that they have ended.",
+        },
+    },
+    required=("namespace",),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """Where the API server and the credentials for it are found. Exactly one of three: C(host), C(kubeconfig), or
+    neither for the service account of the Pod that we run in.
+
+    :ivar source: what this was taken from, for messages.
+    :ivar token: given by the environment; C(token_file) is read when it is needed.
+    """
+
+    source: str
+    kubeconfig: str | None = None
+    context: str | None = None
+    host: str | None = None
+    token: str | None = dataclasses.field(default=None, repr=False)
+    token_file: str | None = None
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    insecure: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Service:
+    """The Service that each proxy gets."""
+
+    type: str
+    annotations: t.Mapping[str, str]
+
+
+_NOTHING: t.Mapping[str, t.Any] = types.MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True)
+class KubernetesConfig:
+    """One checked C(kubernetes:) block; the schema says what each field means.
+
+    :ivar machine_types: what is put into C(resources) of the container, by name; C(default) is always there.
+    :ivar lost_node_timeout: seconds, or None for never.
+    """
+
+    namespace: str
+    all_namespaces: bool = False
+    access: Access = Access("")
+    image: str = DEFAULT_IMAGE
+    image_pull_policy: str | None = None
+    image_pull_secrets: tuple[str, ...] = ()
+    machine_types: t.Mapping[str, t.Mapping[str, t.Mapping[str, str]]] = _NOTHING
+    service_account: str | None = None
+    priority_class: str | None = None
+    tolerations: tuple[t.Mapping[str, t.Any], ...] = ()
+    labels: t.Mapping[str, str] = _NOTHING
+    annotations: t.Mapping[str, str] = _NOTHING
+    spread: str = "prefer"
+    host_network: bool = False
+    network_policy: bool = False
+    service: Service | None = None
+    address: str = "pod"
+    grace_seconds: int = 10
+    lost_node_timeout: float | None = 900.0
+    force_delete_lost: bool = False
+
+    @classmethod
+    def parse(
+        cls,
+        entry: str,
+        block: t.Mapping[str, t.Any],
+        mark_prefix: str,
+        environ: t.Mapping[str, str] = os.environ,
+    ) -> KubernetesConfig:
+        """
+        :param entry: configured name of the provider entry, for the messages.
+        :param block: satisfies the schema.
+        :raises ArgumentError: one sentence for each fault that the schema can't find.
+        """
+        given = {key: value for key, value in block.items() if key not in _ACCESS}
+        given["access"] = _access(block, environ)
+        given["machine_types"] = {DEFAULT_MACHINE_TYPE: DEFAULT_RESOURCES, **block.get("machine_types", {})}
+        for key in ("image_pull_secrets", "tolerations"):
+            given[key] = tuple(block.get(key, ()))
+        if "service" in block:
+            service = block["service"]
+            given["service"] = Service(service.get("type", "ClusterIP"), service.get("annotations", {}))
+        config = cls(**given)
+        problems = [f"provider {entry}: kubernetes.{problem}" for problem in _problems(block, config, mark_prefix)]
+        if problems:
+            raise ArgumentError(problems)
+        return config
+
+
+_BY_HOST = ("token_file", "ca_file", "cert_file", "key_file")
+_ACCESS = ("kubeconfig", "context", "host", "insecure", *_BY_HOST)
+
+
+def _problems(block: t.Mapping[str, t.Any], config: KubernetesConfig, mark_prefix: str) -> t.Iterator[str]:
+    if "host" in block:
+        for key in ("kubeconfig", "context"):
+            if key in block:
+                yield f"{key} can't be used with host (allowed: one of the two)"
+    else:
+        for key in _BY_HOST:
+            if key in block:
+                yield f"{key} needs host"
+    if ("cert_file" in block) != ("key_file" in block):
+        yield "cert_file and key_file need each other"
+    if config.address == "service" and config.service is None:
+        yield "address is 'service', but there is no service (allowed: pod, or give service)"
+    if config.host_network and config.network_policy:
+        yield "network_policy has no effect on host_network (allowed: one of the two)"
+    for key in ("labels", "annotations"):
+        for name in block.get(key, ()):
+            if name.startswith((f"{mark_prefix}-", "egress-")):
+                yield f"{key}: {name!r} is not allowed (names that begin with {mark_prefix}- or egress- are ours)"
+
+
+def _access(block: t.Mapping[str, t.Any], environ: t.Mapping[str, str]) -> Access:
+    """The block comes first, then C(K8S_AUTH_*), then what kubectl would use. What is empty counts as not set."""
+    insecure = block.get("insecure", False)
+    if "host" in block:
+        files = {key: _path(block[key]) for key in _BY_HOST if key in block}
+        return Access("host", host=block["host"].rstrip("/"), insecure=insecure, **files)
+    context = block.get("context") or environ.get("K8S_AUTH_CONTEXT") or None
+    if "kubeconfig" in block:
+        return Access("kubeconfig", kubeconfig=_paths(block["kubeconfig"]), context=context, insecure=insecure)
+    if environ.get("K8S_AUTH_HOST") and not context:
+        return Access(
+            "K8S_AUTH_HOST",
+            host=environ["K8S_AUTH_HOST"].rstrip("/"),
+            token=environ.get("K8S_AUTH_API_KEY") or None,
+            ca_file=environ.get("K8S_AUTH_SSL_CA_CERT") or None,
+            cert_file=environ.get("K8S_AUTH_CERT_FILE") or None,
+            key_file=environ.get("K8S_AUTH_KEY_FILE") or None,
+            insecure=insecure,
+        )
+    for variable in ("K8S_AUTH_KUBECONFIG", "KUBECONFIG"):
+        paths = _paths(environ.get(variable, ""))
+        if any(path and not _is_empty(path) for path in paths.split(os.pathsep)):
+            return Access(variable, kubeconfig=paths, context=context, insecure=insecure)
+    default = os.path.join(os.path.expanduser("~"), ".kube", "config")
+    is_there = os.path.exists(default) and not _is_empty(default)
+    if context or is_there or not environ.get("KUBERNETES_SERVICE_HOST"):
+        return Access("the default kubeconfig", kubeconfig=default, context=context, insecure=insecure)
+    return Access("the service account of this Pod", insecure=insecure)
+
+
+def _path(text: str) -> str:
+    return os.path.expanduser(os.path.expandvars(text))
+
+
+def _is_empty(path: str) -> bool:
+    return os.path.isfile(path) and os.path.getsize(path) == 0
+
+
+def _paths(text: str) -> str:
+    return os.pathsep.join(_path(part) for part in text.split(os.pathsep))
