@@ -18,6 +18,9 @@ from ..module_utils._errors import ArgumentError
 from ..module_utils._spec.validate import type_of
 from ._door import Door, plain
 
+if t.TYPE_CHECKING:
+    from ansible.parsing.dataloader import DataLoader
+
 #: Options that stand in for keys of the document, so that C(module_defaults) can set them for all modules at once.
 _STAND_INS = ("install", "providers", "mark_prefix")
 
@@ -33,10 +36,17 @@ def with_document(door: Door, args: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def read_document(door: Door, path: str) -> dict[str, t.Any]:
-    """:raises ArgumentError: naming the file. No message quotes a line of it: it may be a secret one."""
+    """The document of a task, looked for where tasks look for files. Raises C(ArgumentError)."""
+    return load_document(door._loader, path, lambda: door._find_needle("files", path))
+
+
+def load_document(loader: DataLoader, path: str, find: t.Callable[[], str]) -> dict[str, t.Any]:
+    """:param path: what the user calls the file. :param find: where it is.
+
+    :raises ArgumentError: naming the file. No message quotes a line of it: it may be a secret one.
+    """
     try:
-        found = door._find_needle("files", path)
-        document = door._loader.load_from_file(found, cache="none")
+        document = loader.load_from_file(find(), cache="none")
         if isinstance(document, Mapping):
             return plain(document)
     except AnsibleFileNotFound:
