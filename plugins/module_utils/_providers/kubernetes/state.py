@@ -20,6 +20,7 @@ import time
 import typing as t
 
 from ...provider import State
+from .pod import CONTAINER
 
 Json = t.Mapping[str, t.Any]
 
@@ -124,7 +125,7 @@ def _waiting_message(waiting: Json, container: Json) -> str | None:
 def _container(status: Json) -> Json:
     """There is one container; admission may have put others (sidecars) beside it."""
     statuses: t.Sequence[Json] = status.get("containerStatuses") or ()
-    return next((c for c in statuses if c.get("name") == "squid"), {})
+    return next((c for c in statuses if c.get("name") == CONTAINER), {})
 
 
 def _holding(pod: Json) -> str | None:

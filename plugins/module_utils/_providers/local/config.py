@@ -37,7 +37,7 @@ SCHEMA: t.Mapping[str, t.Any] = {
             "minLength": 1,
             "description": "absolute path of the folder that holds all about these proxies; made when it is missing",
         },
-        "host": {"type": "string", "pattern": f"^{HOST.pattern}$", "description": HOST_HELP},
+        "host": {"type": "string", "pattern": f"^{HOST.pattern}$(?!\\n)", "description": HOST_HELP},
         "engine": {"enum": list(ENGINES), "description": "auto: Squid where it is installed, else proxy.py"},
         "addresses": {"type": "string", "description": f"an IPv4 network within {LOOPBACK}, such as 127.80.0.0/16"},
     },

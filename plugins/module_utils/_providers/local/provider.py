@@ -120,7 +120,7 @@ class LocalProvider:
             try:
                 with self._api.instance_lock(request.name, ctx):
                     return self._create(request, identity, ctx)
-            except (OSError, Fault):
+            except (OSError, Fault, ProviderError):
                 with contextlib.suppress(OSError, Fault):
                     self._api.tidy(ctx)
                 raise
