@@ -94,6 +94,8 @@ def refresh(
             result[item.provider] = _with(result[item.provider], item.provider_id, outcome.value)
         elif outcome.error is not None:
             troubles.append(outcome.error)
+    for name in by_provider:
+        _forget_elsewhere(name, listings[name], result)
     return result, troubles
 
 
@@ -125,6 +127,19 @@ def _get_job(provider: ObservedProvider, provider_id: str, ctx: Context) -> Job[
 
 def _is_gone(error: EgressError | None) -> bool:
     return isinstance(error, ProviderError) and error.error_class is ErrorClass.NOT_FOUND
+
+
+def _forget_elsewhere(name: str, earlier: Listing | EgressError, result: dict[str, Listing | EgressError]) -> None:
+    """Two entries may show the same scope: what one of them has just seen to be gone is gone for the others too."""
+    gone = _incarnations(earlier) - _incarnations(result[name])
+    for other, listing in result.items():
+        if isinstance(listing, Listing) and gone & _incarnations(listing):
+            left = tuple(i for i in listing.instances if (i.name, i.incarnation) not in gone)
+            result[other] = dataclasses.replace(listing, instances=left)
+
+
+def _incarnations(listing: Listing | EgressError) -> set[tuple[str, str]]:
+    return {(i.name, i.incarnation) for i in listing.instances} if isinstance(listing, Listing) else set()
 
 
 def _with(listing: Listing | EgressError, provider_id: str, instance: Instance | None) -> Listing | EgressError:

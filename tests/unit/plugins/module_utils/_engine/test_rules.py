@@ -191,6 +191,30 @@ def test_instances_of_other_pools_installs_and_tasks_are_left_alone():
     assert report.final.notes == ("zones/a/proxy-wiped carries no UID and is left alone",)
 
 
+def test_two_entries_over_one_scope_show_each_instance_once():
+    world = World.of()
+    world.backends["two"] = world.one
+    via_two = spec("y", Candidate("two", Placement(zone="a")))
+    converged(world, desired(spec("x"), via_two))
+    again = converged(world, desired(spec("x"), via_two))
+    assert again.done == []
+    assert [r.instance.provider for r in again.final.reports] == ["one", "two"]
+    converged(world, desired(spec("x")))
+    assert names(world) == ["x"]
+    assert world.one.calls("delete") == 1
+
+
+def test_a_proxy_without_a_zone_goes_where_every_run_would_put_it():
+    homes = []
+    for _ in range(2):
+        world = World.of(scopes=["zones/a", "zones/b", "zones/c"])
+        anywhere = [spec(f"p{i}", Candidate("one", Placement())) for i in range(12)]
+        converged(world, desired(*anywhere))
+        homes.append({m.name: m.scope for m in world.one.machines.values()})
+    assert homes[0] == homes[1]
+    assert len(set(homes[0].values())) == 3
+
+
 def test_surplus_goes_before_anything_else_and_the_better_one_stays():
     world = World.of(scopes=["zones/a", "zones/b"])
     both = (Candidate("one", Placement(zone="a")), Candidate("one", Placement(zone="b")))
