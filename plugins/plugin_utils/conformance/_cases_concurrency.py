@@ -1,0 +1,168 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# PRIVATE to this collection: no stability promise.
+
+"""Several at once: one provider object serves many threads, and one backend many runs."""
+
+from __future__ import annotations
+
+import functools
+import random
+import typing as t
+from collections.abc import Sequence
+
+from ...module_utils._engine.executor import DaemonThreads
+from ...module_utils._engine.ledger import Ledger
+from ...module_utils._engine.observe import Providers
+from ...module_utils._engine.reconcile import Order, OutcomeName, Report, reconcile
+from ...module_utils._host import Host
+from ...module_utils._plan.memory import Wishes
+from ...module_utils._spec.desired import Candidate, Desired, Policy, ProxySpec
+from ...module_utils._telemetry import ObservedProvider, Recorder
+from ...module_utils.provider import (
+    Checker,
+    Created,
+    CreateOutcome,
+    Deleted,
+    ErrorClass,
+    ProviderError,
+    Reason,
+    Selector,
+)
+from ._bench import Bench, Guarded, errors_in, must, require, told
+
+_CROWD = 4
+
+
+def _only_transient(outcomes: Sequence[t.Any], what: str) -> list[t.Any]:
+    """Those that succeeded."""
+    for error in errors_in(outcomes):
+        require(error.error_class is ErrorClass.TRANSIENT, f"{what} at once: {told(error)}")
+    succeeded = [outcome for outcome in outcomes if not isinstance(outcome, ProviderError)]
+    require(bool(succeeded), f"{what} at once: none succeeds")
+    return succeeded
+
+
+@must
+def create_and_create_at_once(bench: Bench) -> None:
+    """Creates of one name at once make one instance; each returns it, or is Transient."""
+    builds = [bench.provider, bench.build()]
+    calls = [("create", functools.partial(_create, bench, builds[i % 2])) for i in range(_CROWD)]
+    made: list[Created] = _only_transient(bench.together(*calls), "Creates")
+    ids = bench.listed()
+    require(len(ids) == 1, f"there are several now: {ids}")
+    for each in made:
+        require([each.provider_id] == ids, f"one of them returns {each.provider_id}, there is {ids}")
+    (instance,) = bench.listing().instances
+    require({each.incarnation for each in made} == {instance.incarnation}, "they return several incarnations")
+    fresh = [each for each in made if each.outcome is CreateOutcome.CREATED]
+    require(len(fresh) <= 1, f"{len(fresh)} of them say created")
+
+
+def _create(bench: Bench, provider: Guarded) -> Created:
+    return provider.create(bench.request(), bench.ctx())
+
+
+@must
+def delete_and_delete_at_once(bench: Bench) -> None:
+    """Deletes of one instance at once all succeed, or are Transient, and it is gone."""
+    created = bench.create()
+    outcomes = bench.together(*[("delete", lambda: bench.delete(created))] * _CROWD)
+    succeeded: list[Deleted] = _only_transient(outcomes, "Deletes")
+    require(all(isinstance(each, Deleted) for each in succeeded), f"Deletes return {succeeded}")
+    bench.gone(created)
+
+
+@must
+def create_and_delete_at_once(bench: Bench) -> None:
+    """A Create and a Delete of one name at once leave either nothing or one instance; one made anew survives."""
+    for _ in range(_CROWD):
+        old = bench.create()
+        outcomes = bench.together(("create", bench.create), ("delete", functools.partial(bench.delete, old)))
+        _only_transient(outcomes, "a Create and a Delete")
+        made = outcomes[0]
+        if isinstance(made, Created) and made.incarnation != old.incarnation:
+            kept = bench.get(made.provider_id)
+            require(kept.incarnation == made.incarnation, "the Delete of the old one took the new one")
+        left = bench.listed()
+        require(len(left) <= 1, f"there are several now: {left}")
+        for instance in bench.listing().instances:
+            bench.provider.delete(instance.ref, bench.ctx())
+        bench.until(lambda: not bench.listed(), "everything is gone")
+
+
+@must
+def three_runs_a_collection_and_a_check_at_once(bench: Bench) -> None:
+    """Three runs of the engine, a garbage collection and a check at once disturb each other in nothing."""
+    orphan = bench.create(bench.request("orphan", pool="orphans"))
+    fleet = _Fleet(bench)
+    calls: list[tuple[str, t.Any]] = [("a run", fleet.run)] * 3
+    calls.append(("a collection", lambda: _collect(bench)))
+    if bench.provider.has(Checker):
+        calls.append(("a check", lambda: bench.provider.check(bench.ctx())))
+    outcomes = bench.together(*calls)
+    for error in errors_in(outcomes[3:]):
+        require(error.error_class is ErrorClass.TRANSIENT, f"beside the runs: {told(error)}")
+    for report in outcomes[:3]:
+        for failure in report.failures:
+            require(failure.error.reason is not Reason.BUG, f"a run: {failure.error.message}")
+    last = fleet.run()
+    require(last.outcome is OutcomeName.CONVERGED, f"a run afterwards: {last.outcome.value}, {last.failures}")
+    _collect(bench)
+    bench.gone(orphan)
+    found = sorted(instance.marks.name for instance in bench.listing().instances)
+    require(found == fleet.names, f"there are {found}, not {fleet.names}")
+    again = fleet.run()
+    require(not again.done, f"another run has something to do: {[done.as_result() for done in again.done]}")
+
+
+def _collect(bench: Bench) -> None:
+    for instance in bench.listing(pools=("orphans",)).instances:
+        bench.provider.delete(instance.ref, bench.ctx())
+
+
+class _Fleet:
+    """Three proxies as the engine wants them."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.names = ["f0", "f1", "f2"]
+        requests = [bench.request(name, index % len(bench.places)) for index, name in enumerate(self.names)]
+        self._desired = Desired(
+            install=bench.install,
+            specs=tuple(
+                ProxySpec(
+                    uid=request.marks.uid,
+                    install=bench.install,
+                    namespace="default",
+                    name=request.marks.name,
+                    pool="kit",
+                    port=request.port,
+                    candidates=(Candidate(bench.harness.name, request.placement),),
+                    guest=request.guest,
+                )
+                for request in requests
+            ),
+            pools=("kit",),
+            policy=Policy(),
+        )
+
+    def run(self) -> Report:
+        harness = self._bench.harness
+        observed = ObservedProvider(self._bench.provider.inner, Recorder(), harness.clock)
+        host = Host(_no_program, "", clock=harness.clock, random=random.Random(7), cancel=self._bench.cancel)
+        order = Order(
+            self._desired,
+            Selector(self._bench.install, pools=("kit",)),
+            Wishes(),
+            wait_timeout=harness.settle,
+            wait_sleep=0.2,
+        )
+        ledger = Ledger(None, self._bench.install, ("kit",), host.warn)
+        return reconcile(order, Providers({harness.name: observed}, {}), ledger, host, DaemonThreads(2))
+
+
+def _no_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
+    raise NotImplementedError(f"the engine starts no program: {argv[0]}")
