@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -28,6 +29,24 @@ from ansible_collections.crawl.egress.plugins.module_utils._providers.local.prov
 from ansible_collections.crawl.egress.plugins.module_utils.provider import ProviderHost
 
 DEADLINE = 30.0  # seconds, for anything that should take well under one
+
+
+#: Begins a program that a test runs in a process of its own: it reads what was pickled to its standard input.
+ELSEWHERE = """
+import os, pickle, sys
+sys.path[:0] = os.environ["ANSIBLE_COLLECTIONS_PATH"].split(os.pathsep)
+from ansible_collections.crawl.egress.plugins.module_utils.provider import Context, InstanceRef, ProviderError
+given = pickle.load(sys.stdin.buffer)
+"""
+
+
+def start_elsewhere(program: str, *given: t.Any) -> subprocess.Popen[bytes]:
+    """Start it with the C(given) pickled, in a session of its own."""
+    argv = [sys.executable, "-c", ELSEWHERE + program]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    pickle.dump(given, process.stdin)
+    process.stdin.flush()
+    return process
 
 
 def run_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
@@ -77,7 +96,7 @@ class LocalBackend:
         return [str(file) for file in files if any(token in file.name for token in tokens)]
 
     def _incarnations(self) -> set[str]:
-        texts = [file.read_text(errors="replace") for file in self.directory.rglob("*.json")]
+        texts = [file.read_text(errors="replace") for file in self.directory.rglob("*.json") if file.is_file()]
         return {*re.findall(r'"incarnation": "([0-9a-f]{16})"', "".join(texts))}
 
     def clean(self) -> None:

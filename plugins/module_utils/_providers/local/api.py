@@ -141,7 +141,9 @@ class LocalApi:
             except FileNotFoundError:
                 continue
             except NotADirectoryError:
-                raise Damaged(folder, "it is no folder") from None
+                if _exists(folder):  # else a folder above it is none
+                    raise Damaged(folder, "it is no folder") from None
+                continue
             try:
                 found = _read_folder(descriptor, folder, self.host, name, deleting)
             finally:
@@ -442,9 +444,10 @@ def _read(descriptor: int, folder: str, name: str) -> str | None:
         opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=descriptor)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise Damaged(os.path.join(folder, name), "it is no file")
     with os.fdopen(opened, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise Damaged(os.path.join(folder, name), "it is no file")
         try:
             return stream.read(SIZE_LIMIT).decode()
         except UnicodeDecodeError:

@@ -57,7 +57,7 @@ def classify(
     error: OSError | Fault, *, op: str, provider: str, provider_id: str | None, directory: str
 ) -> ProviderError:
     """
-    :param directory: of the provider entry; named in the message of an error that names no file.
+    :param directory: of the provider entry; named in every message that the operating system is the cause of.
     """
     if isinstance(error, Fault):
         reason, message = error.reason, error.message
@@ -66,6 +66,6 @@ def classify(
     else:
         reason = REASONS.get(error.errno or 0, Reason.UNCLASSIFIED)
         message = f"{error.filename or directory}: {error.strerror or type(error).__name__}"
-        if reason is Reason.STORAGE_FULL:
-            message = f"no space left in {directory} ({message})"
+        if not message.startswith(directory):
+            message = f"{message} (local.directory is {directory})"
     return ProviderError(reason, message, op=op, provider=provider, provider_id=provider_id)

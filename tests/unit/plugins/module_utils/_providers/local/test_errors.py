@@ -50,7 +50,10 @@ def test_an_error_without_number_and_file_names_the_directory():
 
 
 def test_no_space_names_the_directory():
-    assert "no space left in /srv/egress" in classify(OSError(errno.ENOSPC, "No space left on device"), **WHERE).message
+    full = "No space left on device"
+    assert classify(OSError(errno.ENOSPC, full), **WHERE).message == f"/srv/egress: {full}"
+    message = classify(OSError(errno.ENOSPC, full, "/run/x"), **WHERE).message
+    assert message == f"/run/x: {full} (local.directory is /srv/egress)"
 
 
 def test_a_fault_of_our_own_brings_its_reason():

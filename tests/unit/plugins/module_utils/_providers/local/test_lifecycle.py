@@ -30,6 +30,7 @@ from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Selector,
     State,
 )
+from ansible_collections.crawl.egress.tests.unit.plugins.local_backend import start_elsewhere
 
 OURS = Selector(install="prod")
 SCOPE = Scope("hosts/localhost")
@@ -230,24 +231,15 @@ def test_hosts_of_one_folder_are_apart(backend, provider, request_for, serving, 
 def test_proxies_survive_whoever_made_them(engine, backend, provider, request_for, until, client_of, origin, ctx):
     """The maker, its whole session, and the pipes it had are gone; the proxy serves."""
     request = request_for()
-    program = textwrap.dedent(
+    maker = start_elsewhere(
         """
-        import os, pickle, sys
-        sys.path[:0] = os.environ["ANSIBLE_COLLECTIONS_PATH"].split(os.pathsep)
-        from ansible_collections.crawl.egress.plugins.module_utils.provider import Context
-        from ansible_collections.crawl.egress.tests.unit.plugins.local_backend import LocalBackend
-        backend, request = pickle.load(sys.stdin.buffer)
-        print(backend.provider().create(request, Context.within(30)).provider_id, flush=True)
-        sys.stdin.buffer.read()
-        """
+backend, request = given
+print(backend.provider().create(request, Context.within(30)).provider_id, flush=True)
+sys.stdin.buffer.read()
+""",
+        backend,
+        request,
     )
-    import pickle
-
-    maker = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-    )
-    maker.stdin.write(pickle.dumps((backend, request)))
-    maker.stdin.flush()
     identity = maker.stdout.readline().decode().strip()
     os.killpg(maker.pid, signal.SIGKILL)
     assert maker.stdout.read() == b""  # ends only when nobody has the pipe any more
