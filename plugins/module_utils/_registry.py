@@ -14,8 +14,15 @@ from __future__ import annotations
 
 import typing as t
 
+from ._providers.kubernetes.config import SCHEMA as KUBERNETES_SCHEMA
 from ._providers.local.config import SCHEMA as LOCAL_SCHEMA
 from .provider import Provider, ProviderHost, ProviderType
+
+
+def _build_kubernetes(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> Provider:
+    from ._providers.kubernetes.provider import build
+
+    return build(name, config, host)
 
 
 def _build_local(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> Provider:
@@ -25,5 +32,6 @@ def _build_local(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -
 
 
 TYPES: t.Mapping[str, ProviderType] = {
+    "kubernetes": ProviderType(schema=KUBERNETES_SCHEMA, takes_cloud_init=False, build=_build_kubernetes),
     "local": ProviderType(schema=LOCAL_SCHEMA, takes_cloud_init=False, build=_build_local),
 }

@@ -35,7 +35,7 @@ from ._models import (
     Scope,
     Selector,
 )
-from .provider import Marker, Provider, Sweeper
+from .provider import Marker, Preflight, Provider, Sweeper
 
 T = t.TypeVar("T")
 
@@ -135,6 +135,12 @@ class ObservedProvider:
         if not isinstance(inner, Sweeper):
             raise self._lacks("Sweeper", "delete_leftover")
         self._call("delete_leftover", leftover.leftover_id, ctx, lambda: inner.delete_leftover(leftover, ctx))
+
+    def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
+        inner = self.inner
+        if not isinstance(inner, Preflight):
+            raise self._lacks("Preflight", "preflight")
+        return self._call("preflight", request.name, ctx, lambda: inner.preflight(request, ctx))
 
     def _lacks(self, interface: str, op: str) -> ProviderError:
         message = f"provider {self.name} (type {self.profile.type}) is no {interface}"

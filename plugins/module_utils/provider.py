@@ -60,6 +60,7 @@ __all__ = [
     "Created",
     "DeleteOutcome",
     "Deleted",
+    "Diagnoser",
     "EgressError",
     "ErrorClass",
     "Guest",
@@ -72,6 +73,7 @@ __all__ = [
     "Marks",
     "MissingSDK",
     "Placement",
+    "Preflight",
     "Profile",
     "Provider",
     "ProviderError",
@@ -195,6 +197,30 @@ class Sweeper(t.Protocol):
 
     def delete_leftover(self, leftover: Leftover, ctx: Context) -> None:
         """Idempotent; re-reads marks and incarnation and leaves alone what has changed or is used again."""
+        ...
+
+
+@t.runtime_checkable
+class Preflight(t.Protocol):
+    """A provider whose backend can say, without doing it, what a create would be refused with."""
+
+    def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
+        """One sentence for each thing a real create would be refused for, none when it would be accepted.
+
+        Called in check mode, once for many requests that differ in nothing but their names. Changes nothing.
+        """
+        ...
+
+
+@t.runtime_checkable
+class Diagnoser(t.Protocol):
+    """A provider that can show what a person would look at first when an instance does not do what it should."""
+
+    def diagnose(self, ref: InstanceRef, ctx: Context) -> str:
+        """The end of console, log and events, of some 16,000 characters at most, without secrets.
+
+        C(NotFound) when the incarnation is gone.
+        """
         ...
 
 

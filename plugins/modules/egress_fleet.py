@@ -199,6 +199,48 @@ plan:
       type: list
       elements: str
       returned: always
+preflight:
+  description:
+    - What a backend would refuse if the plan were carried out, as far as it can say so without doing it. One entry for
+      each reason and each specification of a pool; other proxies of the pool that are alike are only counted.
+    - No part of RV(plan_id), and no failure of the task.
+  returned: in check mode, when the backends were asked
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the first proxy that it is about.
+      type: str
+      returned: always
+    namespace:
+      description: Namespace of that name.
+      type: str
+      returned: always
+    pool:
+      description: The pool to which it belongs.
+      type: str
+      returned: always
+    slot:
+      description: Number of the slot.
+      type: int
+      returned: always
+    provider:
+      description: Name of the provider entry.
+      type: str
+      returned: always
+    scope:
+      description: Where.
+      type: str
+      returned: always
+    proxies:
+      description: How many proxies are to be made from this specification.
+      type: int
+      returned: always
+    message:
+      description: One word for the reason, and what the backend says.
+      type: str
+      returned: always
+      sample: "Quota: pods \"proxy-hvrbi6rzuxthlldj-preflight\" is forbidden: exceeded quota: few, requested: pods=1"
 actions:
   description:
     - Every intended step, those that were taken or in check mode would be, and those that have to wait.

@@ -26,6 +26,7 @@ from .apply import Done, apply
 from .executor import Executor
 from .ledger import Ledger
 from .observe import Providers, Touched, observe, refresh
+from .preflight import Finding, preflight
 from .progress import Progress
 
 FIRST_POLL = 0.2
@@ -65,6 +66,7 @@ class Report:
     :ivar final: the plan of the last look: what is left to do.
     :ivar failures: what went wrong and has not been made good since.
     :ivar stopped: why the run ended before it was done, if it did.
+    :ivar preflight: in check mode, what backends would refuse.
     """
 
     intended: Plan
@@ -73,6 +75,7 @@ class Report:
     listings: Listings
     failures: list[Failure] = dataclasses.field(default_factory=list)
     stopped: EgressError | None = None
+    preflight: list[Finding] = dataclasses.field(default_factory=list)
 
     @property
     def outcome(self) -> OutcomeName:
@@ -112,10 +115,13 @@ class _Run:
         self._done: list[Done] = []
 
     def predict(self) -> Report:
-        """The plan of a real run, and nothing else."""
+        """The plan of a real run, and what the backends would say to it."""
         self._begin()
         intended = self._plan()
-        return Report(intended, intended, [], self._listings, stopped=self._unexpected(intended))
+        findings = preflight(intended, self._providers.ready, self._ctx, self._executor)
+        self._stop_if_cancelled()
+        stopped = self._unexpected(intended)
+        return Report(intended, intended, [], self._listings, stopped=stopped, preflight=findings)
 
     def converge(self) -> Report:
         self._begin()

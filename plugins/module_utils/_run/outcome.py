@@ -102,6 +102,8 @@ def _result(report: Report, order: Order, host: Host, recorder: Recorder) -> dic
         "scopes": scopes_of(report.listings),
         "calls": recorder.summary(),
     }
+    if host.check_mode:
+        result["preflight"] = [finding.as_result() for finding in report.preflight]
     if host.diff:
         result["diff"] = [_diff(action) for action in intended.actions]
     return result

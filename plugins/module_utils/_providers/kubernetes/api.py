@@ -48,15 +48,20 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 @dataclasses.dataclass(frozen=True)
 class Resource:
-    """:ivar group: the part of the path before C(namespaces). :ivar plural: as paths and RBAC spell it."""
+    """:ivar root: the part of the path before C(namespaces). :ivar plural: as paths and RBAC spell it."""
 
-    group: str
+    root: str
     plural: str
+
+    @property
+    def api_group(self) -> str:
+        """As RBAC spells it; empty for the core."""
+        return self.root.split("/")[2] if self.root.startswith("/apis/") else ""
 
     def path(self, namespace: str | None, name: str = "") -> str:
         """:param namespace: None for all. :param name: of one object, with a subresource behind a slash."""
         where = f"/namespaces/{namespace}" if namespace else ""
-        return f"{self.group}{where}/{self.plural}{'/' if name else ''}{name}"
+        return f"{self.root}{where}/{self.plural}{'/' if name else ''}{name}"
 
 
 PODS = Resource("/api/v1", "pods")

@@ -76,7 +76,7 @@ def _texts(description: str, value: _Schema) -> _Schema:
 
 def _amounts(description: str) -> _Schema:
     amount = _text("A quantity.", _QUANTITY, "a quantity such as 100m, 0.5, 64Mi or 1G")
-    return _mapping(description, {resource: amount for resource in _RESOURCES})
+    return _mapping(description, dict.fromkeys(_RESOURCES, amount))
 
 
 _TOLERATION = _mapping(
