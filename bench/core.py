@@ -137,7 +137,7 @@ def no_op(replicas: int) -> None:
     memory = InMemory("memory")
     memory.fill(desired)
     providers = Providers({"memory": memory}, {})
-    order = Order(desired, contract.Selector("bench", desired.pools))
+    order = Order(desired, contract.Selector("bench", desired.pools), Wishes())
     host = Host(runner=lambda argv, stdin="": (1, "", ""), python=sys.executable, cancel=threading.Event())
     start = time.process_time()
     report = reconcile(order, providers, Ledger(None, "bench", desired.pools, print), host, DaemonThreads(8))

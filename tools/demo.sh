@@ -21,4 +21,12 @@ read -r url <&3
 
 export ANSIBLE_HOME=$PWD/.ansible ANSIBLE_COLLECTIONS_PATH=$PWD/.ansible/tree
 export ANSIBLE_CALLBACK_RESULT_FORMAT=yaml ANSIBLE_NOCOWS=true
+echo "ansible-core $(python -c 'from ansible.release import __version__; print(__version__)'); proxies by $(squid -v 2>/dev/null | sed -n 1p || echo proxy.py)"
+start=$SECONDS
 ansible-playbook -i localhost, demo/fleet.yml -e "demo_site=$url" -e "demo_folder=$scratch"
+
+if grep -laFsf <(echo "$scratch") /proc/[0-9]*/cmdline; then
+    echo "these processes were left behind"
+    exit 1
+fi
+echo "That was a fleet's life, in $((SECONDS - start)) seconds. No proxy is left, and no process."
