@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import types
 import typing as t
 
 from ..._errors import ArgumentError
@@ -222,9 +221,6 @@ class Service:
     annotations: t.Mapping[str, str]
 
 
-_NOTHING: t.Mapping[str, t.Any] = types.MappingProxyType({})
-
-
 @dataclasses.dataclass(frozen=True)
 class KubernetesConfig:
     """One checked C(kubernetes:) block; the schema says what each field means.
@@ -239,12 +235,12 @@ class KubernetesConfig:
     image: str = DEFAULT_IMAGE
     image_pull_policy: str | None = None
     image_pull_secrets: tuple[str, ...] = ()
-    machine_types: t.Mapping[str, t.Mapping[str, t.Mapping[str, str]]] = _NOTHING
+    machine_types: t.Mapping[str, t.Mapping[str, t.Mapping[str, str]]] = dataclasses.field(default_factory=dict)
     service_account: str | None = None
     priority_class: str | None = None
     tolerations: tuple[t.Mapping[str, t.Any], ...] = ()
-    labels: t.Mapping[str, str] = _NOTHING
-    annotations: t.Mapping[str, str] = _NOTHING
+    labels: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    annotations: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     spread: str = "prefer"
     host_network: bool = False
     network_policy: bool = False
