@@ -117,7 +117,8 @@ options:
     description:
       - What to do when a provider, or a scope of one, does not answer in full. V(fail) lists nothing. V(warn) lists
         what is known, with C(egress_complete) false for every host.
-      - AWX with C(overwrite) deletes the hosts that a list leaves out; keep V(fail) there.
+      - AWX with C(overwrite) deletes the hosts that a list leaves out; keep V(fail) there. Elsewhere, Ansible goes on
+        with its other sources when one fails, unless C(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED) is true.
     type: str
     choices: [fail, warn]
     default: fail
@@ -172,6 +173,7 @@ import typing as t
 
 import yaml
 from ansible.errors import AnsibleError, AnsibleParserError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.template import trust_as_template
 
@@ -217,24 +219,28 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         )
 
     def set_options(self, task_keys: t.Any = None, var_options: t.Any = None, direct: t.Any = None) -> None:
-        """A whole option may be a template, so ours become values before core gives them their types."""
+        """A whole option may be a template, so ours become values before they get their types."""
         given = dict(direct or {})
+        spec = {}
         for name, definition in self.option_definitions.items():
             variable = next((entry["name"] for entry in definition.get("env") or ()), "")
             if variable.startswith("EGRESS_"):
                 value = self._value(name, given.get(name), os.environ.get(variable))
                 given[name] = definition.get("default") if value in (None, "") else value
-        super().set_options(task_keys, var_options, given)
+                spec[name] = {key: definition[key] for key in ("type", "elements", "choices") if key in definition}
+        checked = ArgumentSpecValidator(spec).validate({name: given[name] for name in spec if given[name] is not None})
+        if checked.error_messages:
+            raise AnsibleParserError("; ".join(checked.error_messages))
+        super().set_options(task_keys, var_options, {**given, **checked.validated_parameters})
 
     def _value(self, name: str, in_file: t.Any, in_environment: str | None) -> t.Any:
         self.templar.available_variables = self._vars or {}
         given = trust_as_template(in_environment) if in_file is None and in_environment else in_file
         try:
             return plain(self.templar.template(given))
-        except AnsibleError as error:
-            raise AnsibleParserError(f"the option {name} has no value") from error
-        except ArgumentError as error:
-            raise AnsibleParserError(f"{name}: {error.message}") from None
+        except (AnsibleError, ArgumentError) as error:
+            # As a text: Ansible would show the lines of the file around it, and they may be secret.
+            raise AnsibleParserError(f"{name}: {error}") from None
 
     def _refuse_unknown(self, config: t.Mapping[str, t.Any]) -> None:
         """Core takes no notice of them, and a filter that is misspelt would list everything."""
@@ -254,11 +260,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         # A digest, since the settings may hold secrets, and the key becomes the name of a file.
         body = json.dumps([_ROWS_VERSION, settings], sort_keys=True)
         key = f"{self.get_cache_key(path)}_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
-        if caching and not refresh:
-            try:
-                return self._cache[key]["rows"], True
-            except KeyError:
-                pass
+        cached = self._cache.get(key) if caching and not refresh else None
+        if isinstance(cached, dict) and "rows" in cached:
+            return cached["rows"], True
 
         install, prefix = settings["install"], settings["mark_prefix"]
         types = {**TYPES, **{name: load_type(name) for name in foreign_types(settings)}}
@@ -283,7 +287,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             document = load_document(self.loader, name, lambda: file)
         settings = {}
         for key in ("install", "providers", "mark_prefix"):
-            settings[key] = self.get_option(key) if document.get(key) is None else document[key]
+            option = self.get_option(key)
+            settings[key] = document.get(key) or (None if option == "" else option)
         if isinstance(settings["providers"], str):
             try:
                 settings["providers"] = plain(yaml.safe_load(settings["providers"]))
