@@ -23,7 +23,8 @@ from .executor import Executor, Job
 class Finding:
     """One reason to refuse.
 
-    :ivar subject: the first of the proxies that it is about. :ivar proxies: how many are made from the same specification.
+    :ivar subject: the first of the proxies that it is about.
+    :ivar proxies: how many are made from the same specification.
     """
 
     subject: Subject
@@ -48,9 +49,9 @@ def preflight(
     """One question for each distinct specification of a pool; what could not be asked is a finding too."""
     alike: dict[tuple[str, str, str], list[Action]] = {}
     for action in plan.actions:
-        if action.verb in (Verb.CREATE, Verb.REPLACE) and action.place is not None and action.scope is not None:
-            if isinstance(providers[action.provider].inner, Preflight):
-                alike.setdefault((action.provider, action.subject.pool, action.place.digest), []).append(action)
+        if action.verb in (Verb.CREATE, Verb.REPLACE) and isinstance(providers[action.provider].inner, Preflight):
+            digest = action.place.digest if action.place else ""
+            alike.setdefault((action.provider, action.subject.pool, digest), []).append(action)
     groups = list(alike.values())
     findings = []
     for outcome in executor.run([_job(group[0], providers, ctx) for group in groups], ctx):

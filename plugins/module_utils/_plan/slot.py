@@ -76,7 +76,9 @@ def _worth(slot: Slot, instance: Instance) -> tuple[bool, bool, float]:
 
 
 def _place_of(slot: Slot, instance: Instance) -> Place | None:
-    return next((p for p in slot.places if p.holds(instance)), None)
+    """Several candidates may be in one scope (zones of a Kubernetes namespace): then that which made it, if any did."""
+    holding = [p for p in slot.places if p.holds(instance)]
+    return next((p for p in holding if p.made(instance)), holding[0] if holding else None)
 
 
 def _existing(question: Question, subject: Subject, instance: Instance) -> Answer:

@@ -31,13 +31,14 @@ from .errors import Fault, Refusal
 
 Json = t.Mapping[str, t.Any]
 
-#: Seconds for one request; both are cut to what the run has left.
-CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 30.0
+#: Seconds to make a connection; like the timeout of the request, cut to what the run has left.
+_CONNECT_TIMEOUT = 10.0
 #: Connections that are kept open; the same as the most threads that a run may have by default, twice.
 _POOL = 32
 _PAGE = 500
-#: As kubectl does: an API server that asks to wait (C(Retry-After)) has not done anything, so any request is repeated.
-_PATIENCE, _LONGEST_PAUSE = 10, 10.0
+#: An API server that asks to wait (C(Retry-After)) has done nothing, so any request is repeated, as kubectl does it: so
+#: often, and when the wait is no longer than so many seconds. Longer ones are the engine's business.
+_PATIENCE, _LONGEST_PAUSE = 10, 2.0
 
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
@@ -135,13 +136,24 @@ class Connection:
         return value
 
 
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """:ivar name: of the kind of request, for who counts them. :ivar body: may be secret, and is never logged."""
+
+    name: str
+    method: str
+    target: str
+    body: str | None = dataclasses.field(repr=False)
+
+
 class Client:
     """Safe to be used from many threads. Nothing is loaded, imported or dialled before the first request."""
 
-    def __init__(self, access: Access, log: logging.Logger, entry: str) -> None:
+    def __init__(self, access: Access, timeout: float, entry: str, log: logging.Logger) -> None:
         self._access = access
-        self._log = log
+        self._timeout = timeout
         self._entry = entry
+        self._log = log
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
@@ -207,13 +219,13 @@ class Client:
         text = urllib.parse.urlencode({key: value for key, value in (query or {}).items() if value})
         target = f"{path}?{text}" if text else path
         payload = None if content is None else json.dumps(content)
-        with backend_call(name):
-            connection = self._connected(None)
-            answer = self._patiently(connection, method, target, payload, ctx)
-            if answer.status == 401:
-                # A token that was rotated, or a plugin's that expired: once more with what is there now.
-                connection = self._connected(connection)
-                answer = self._patiently(connection, method, target, payload, ctx)
+        request = Request(name, method, target, payload)
+        connection = self._connected(None)
+        answer = self._patiently(connection, request, ctx)
+        if answer.status == 401:
+            # A token that was rotated, or a plugin's that expired: once more with what is there now.
+            connection = self._connected(connection)
+            answer = self._patiently(connection, request, ctx)
         if 200 <= answer.status < 300:
             body: bytes = answer.data
             return body
@@ -229,48 +241,51 @@ class Client:
                 self._connection = _connect(self._access, self._entry)
             return self._connection
 
-    def _patiently(self, connection: Connection, method: str, target: str, payload: str | None, ctx: Context) -> t.Any:
-        for _attempt in range(_PATIENCE):
-            answer = self._once(connection, method, target, payload, ctx)
-            if answer.status != 429 and answer.status < 500:
-                return answer
+    def _patiently(self, connection: Connection, request: Request, ctx: Context) -> t.Any:
+        for attempt in range(_PATIENCE):
+            answer = self._once(connection, request, ctx)
             pause = answer.headers.get("Retry-After", "")
-            if not pause.isdecimal() or float(pause) > min(_LONGEST_PAUSE, ctx.remaining()):
-                return answer
+            if not (answer.status == 429 or answer.status >= 500) or not pause.isdecimal():
+                break
+            if float(pause) > min(_LONGEST_PAUSE, ctx.remaining()) or attempt == _PATIENCE - 1:
+                break
             ctx.sleep(float(pause))
             if ctx.cancel.is_set():
-                return answer
+                break
         return answer
 
-    def _once(self, connection: Connection, method: str, target: str, payload: str | None, ctx: Context) -> t.Any:
+    def _once(self, connection: Connection, request: Request, ctx: Context) -> t.Any:
+        """:returns: a urllib3 HTTPResponse, read to its end."""
         import urllib3
 
         headers = {"Accept": _JSON}
-        if payload is not None:
-            headers["Content-Type"] = _MERGE_PATCH if method == "PATCH" else _JSON
+        if request.body is not None:
+            headers["Content-Type"] = _MERGE_PATCH if request.method == "PATCH" else _JSON
         with self._lock, _loading(self._access):
             authorization = connection.authorization()
         if authorization:
             headers["Authorization"] = authorization
         left = max(0.1, ctx.remaining())
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, left), read=min(READ_TIMEOUT, left))
+        timeout = urllib3.Timeout(connect=min(_CONNECT_TIMEOUT, left), read=min(self._timeout, left))
         start = ctx.clock.monotonic()
         try:
-            answer = connection.pools.request(
-                method,
-                connection.host + target,
-                body=payload,
-                headers=headers,
-                timeout=timeout,
-                retries=False,
-                redirect=False,
-            )
+            with backend_call(request.name):
+                answer = connection.pools.request(
+                    request.method,
+                    connection.host + request.target,
+                    body=request.body,
+                    headers=headers,
+                    timeout=timeout,
+                    retries=False,
+                    redirect=False,
+                )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             fault = _fault(error, connection.host)
-            self._log.debug("%s %s: %s", method, target, fault.message)
+            self._log.debug("%s: %s %s: %s", self._entry, request.method, request.target, fault.message)
             raise fault from error
         seconds = ctx.clock.monotonic() - start
-        self._log.debug("%s %s: %d, %d bytes, %.3f s", method, target, answer.status, len(answer.data), seconds)
+        about = (self._entry, request.method, request.target, answer.status, len(answer.data), seconds)
+        self._log.debug("%s: %s %s: %d, %d bytes, %.3f s", *about)
         return answer
 
 

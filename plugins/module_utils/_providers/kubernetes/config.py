@@ -111,6 +111,13 @@ SCHEMA: t.Mapping[str, t.Any] = _mapping(
             "default": False,
             "description": "Don't check the API server's certificate: whoever is in between gets the credentials.",
         },
+        "request_timeout": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 600,
+            "default": 30,
+            "description": "Seconds that the API server gets to answer one request.",
+        },
         "image": _text(
             f"Container image of proxies whose placement names none; by default C({DEFAULT_IMAGE}).",
             IMAGE.pattern,
@@ -232,6 +239,7 @@ class KubernetesConfig:
     namespace: str
     all_namespaces: bool = False
     access: Access = Access("")
+    request_timeout: float = 30.0
     image: str = DEFAULT_IMAGE
     image_pull_policy: str | None = None
     image_pull_secrets: tuple[str, ...] = ()

@@ -119,8 +119,6 @@ _OTHER_CODES: t.Mapping[int, Reason] = {
     415: Reason.INVALID_CONFIG,
     422: Reason.INVALID_CONFIG,
     429: Reason.RATE_LIMITED,
-    502: Reason.UNREACHABLE,
-    503: Reason.UNREACHABLE,
     504: Reason.TIMEOUT,
 }
 

@@ -73,7 +73,7 @@ def build(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> Kuber
     parsed = KubernetesConfig.parse(name, config, host.mark_prefix)
     require_sdk(name)
     log = logging.getLogger(f"crawl.egress.{name}")
-    return KubernetesProvider(name, parsed, host, Client(parsed.access, log, name))
+    return KubernetesProvider(name, parsed, host, Client(parsed.access, parsed.request_timeout, name, log))
 
 
 class KubernetesProvider:
@@ -137,7 +137,7 @@ class KubernetesProvider:
         if request.scope != self._scope:
             message = f"{request.scope.name} is not the namespace of this provider entry ({self._scope.name})"
             raise self._error(Reason.INVALID_PLACEMENT, message, "create", identity)
-        with self._classified("create", identity):
+        with self._classified("create", identity, ctx):
             token = self._ensure_shared(request, squid, identity, ctx)
             if self._config.service:
                 self._ensure(SERVICES, self._service(request), identity, ctx)
@@ -211,14 +211,14 @@ class KubernetesProvider:
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
         namespace, name = self._parsed(provider_id, "get")
-        with self._classified("get", provider_id):
+        with self._classified("get", provider_id, ctx):
             found = self._api.get(PODS, namespace, name, ctx)
             service = self._read(SERVICES, namespace, name, ctx) if self._config.address == "service" else None
             return self._instance(found, service)
 
     def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
         namespace, name = self._parsed(ref.provider_id, "delete")
-        with self._classified("delete", ref.provider_id):
+        with self._classified("delete", ref.provider_id, ctx):
             outcome = self._delete_pod(namespace, name, ref.incarnation, ctx)
             if outcome is None:
                 return Deleted(DeleteOutcome.GONE)
@@ -263,7 +263,7 @@ class KubernetesProvider:
     def list_by_tag(self, selector: Selector, ctx: Context) -> Listing:
         labels = self._labels(selector)
         scopes: dict[Scope, ScopeStatus] = {self._scope: ScopeStatus(Completeness.COMPLETE)}
-        with self._classified("list", None):
+        with self._classified("list", None, ctx):
             where, items = self._find_pods(labels, scopes, ctx)
             services = self._find_services(where, labels, ctx) if self._config.address == "service" else {}
         instances = []
@@ -299,7 +299,7 @@ class KubernetesProvider:
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         namespace, name = self._parsed(ref.provider_id, "mark")
         changes = {"metadata": {"uid": ref.incarnation, "labels": {f"{self._prefix}-{key}": value}}}
-        with self._classified("mark", ref.provider_id):
+        with self._classified("mark", ref.provider_id, ctx):
             try:
                 self._api.patch(PODS, namespace, name, changes, ctx)
             except Refusal as refusal:
@@ -312,7 +312,7 @@ class KubernetesProvider:
         return [check.check(self.name, self._api, self._config, self._prefix, ctx)]
 
     def list_leftovers(self, selector: Selector, ctx: Context) -> LeftoverListing:
-        with self._classified("list_leftovers", None):
+        with self._classified("list_leftovers", None, ctx):
             found = leftovers.find(self._api, self._config, self._labels(Selector(selector.install)), ctx)
         listed = [
             Leftover(
@@ -331,7 +331,7 @@ class KubernetesProvider:
         return LeftoverListing(wanted, scopes)
 
     def delete_leftover(self, leftover: Leftover, ctx: Context) -> None:
-        with self._classified("delete_leftover", leftover.leftover_id):
+        with self._classified("delete_leftover", leftover.leftover_id, ctx):
             try:
                 resource, namespace, name = leftovers.parse(leftover.leftover_id)
             except ValueError as error:
@@ -344,7 +344,7 @@ class KubernetesProvider:
 
     def diagnose(self, ref: InstanceRef, ctx: Context) -> str:
         namespace, name = self._parsed(ref.provider_id, "diagnose")
-        with self._classified("diagnose", ref.provider_id):
+        with self._classified("diagnose", ref.provider_id, ctx):
             return diagnosis.diagnose(self._api, namespace, name, ref.incarnation, ctx)
 
     def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
@@ -356,7 +356,7 @@ class KubernetesProvider:
         if self._config.service:
             objects.append((SERVICES, self._service(request)))
         findings = []
-        with self._classified("preflight", None):
+        with self._classified("preflight", None, ctx):
             for resource, wanted in objects:
                 try:
                     self._api.create(resource, self._namespace, wanted, ctx, dry_run=True)
@@ -452,7 +452,8 @@ class KubernetesProvider:
         return ProviderError(reason, message, op=op, provider=self.name, provider_id=identity, scope=self._scope.name)
 
     @contextlib.contextmanager
-    def _classified(self, op: str, identity: str | None) -> t.Iterator[None]:
+    def _classified(self, op: str, identity: str | None, ctx: Context) -> t.Iterator[None]:
+        ctx.check(op, self.name, identity)
         try:
             yield
         except (Fault, Refusal) as error:
