@@ -98,8 +98,8 @@ def check_ends_while_the_backend_hangs(bench: Bench) -> None:
     """A check returns promptly once its context ends, even when the backend does not answer."""
     _needs_checker(bench)
     with bench.trouble(Trouble.HANG):
-        check = bench.start("check", lambda: bench.provider.check(bench.ctx(0.3)))
-        expect(check.outcome(0.3 + bench.harness.patience), list, "check")
+        check = bench.start("check", lambda: bench.provider.check(bench.ctx(0.2)))
+        expect(check.outcome(0.2 + bench.harness.patience), list, "check")
 
 
 @should

@@ -28,7 +28,7 @@ from .harness import Trouble
 
 Method = Callable[[Context], object]
 
-_SHORT = 0.3
+_SHORT = 0.2
 
 
 def _methods(bench: Bench, created: Created) -> Iterator[tuple[str, Method]]:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from ...module_utils.provider import Completeness, Created, ErrorClass, Listing, ProviderError, Scope
-from ._bench import Bench, must, require, should, told
+from ._bench import Bench, NotApplicable, must, require, should, told
 from .harness import Trouble
 
 
@@ -171,11 +171,14 @@ def _no_false_absence(bench: Bench, made: list[Created], listing: Listing) -> No
 def list_spares_the_other_scopes(bench: Bench) -> None:
     """Under report-scopes and omit-unreachable, one failed scope does not hide the instances of the others."""
     others = {place.scope for place in bench.places} - {bench.places[0].scope}
+    if bench.profile.list_partial == "fail-whole":
+        raise NotApplicable("list-partial: fail-whole")
+    if not others:
+        raise NotApplicable("the provider has one scope only")
     made = [bench.create(bench.request(f"p{index}", index)) for index in range(len(bench.places))]
-    if bench.profile.list_partial != "fail-whole" and others:
-        with bench.trouble(Trouble.UNREACHABLE):
-            listing = bench.listing()
-        for scope in others:
-            status = listing.scopes.get(Scope(scope))
-            require(status is not None and status.complete, f"{scope} is {status}, though only another one is down")
-        _no_false_absence(bench, made, listing)
+    with bench.trouble(Trouble.UNREACHABLE):
+        listing = bench.listing()
+    for scope in others:
+        status = listing.scopes.get(Scope(scope))
+        require(status is not None and status.complete, f"{scope} is {status}, though only another one is down")
+    _no_false_absence(bench, made, listing)

@@ -16,6 +16,7 @@ import dataclasses
 import enum
 from collections.abc import Collection
 
+from ...module_utils.provider import ProviderError
 from . import (
     _cases_check,
     _cases_concurrency,
@@ -29,7 +30,7 @@ from . import (
     _cases_profile,
     _cases_secrets,
 )
-from ._bench import Bench, Case, NotApplicable, Violation
+from ._bench import Bench, Case, NotApplicable, Violation, told
 from .harness import Harness, MissingHook
 
 _ROOMS = (
@@ -106,6 +107,8 @@ def _judge(case: Case, harness: Harness) -> tuple[Outcome, str]:
             case.check(bench)
     except Violation as violation:
         return Outcome.FAILED, str(violation)
+    except ProviderError as error:
+        return Outcome.FAILED, f"{error.op} fails: {told(error)}"
     except MissingHook as missing:
         return Outcome.FAILED, f"the harness has no trouble {missing}, and the Profile does not say it can't happen"
     except NotApplicable as reason:
