@@ -99,20 +99,30 @@ class LocalBackend:
         texts = [file.read_text(errors="replace") for file in self.directory.rglob("*.json") if file.is_file()]
         return {*re.findall(r'"incarnation": "([0-9a-f]{16})"', "".join(texts))}
 
-    def clean(self) -> None:
+    def clean(self, keep_directory: bool = False) -> None:
         end = time.monotonic() + DEADLINE
+        tokens: set[str] = set()
         while pids := self.processes():
+            tokens |= {token for pid in pids for token in _service_names(pid)}
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             assert time.monotonic() < end, f"{pids} don't end"
             time.sleep(0.02)
-        for path in self._elsewhere():
+        for path in self._elsewhere(tuple(tokens)):
             Path(path).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             os.rmdir(ROOT_SECRETS)
-        if self.directory.is_dir():
+        if self.directory.is_dir() and not keep_directory:
             shutil.rmtree(self.directory)
+
+
+def _service_names(pid: int) -> list[str]:
+    """The incarnation in the command line of a Squid; its state file may have been damaged by the test."""
+    try:
+        return re.findall(r"\b[0-9a-f]{16}\b", Path("/proc", str(pid), "cmdline").read_text(errors="replace"))
+    except OSError:
+        return []
 
 
 @contextlib.contextmanager

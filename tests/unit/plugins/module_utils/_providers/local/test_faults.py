@@ -14,13 +14,12 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.crawl.egress.plugins.module_utils._providers.local import api, egress_launcher
+from ansible_collections.crawl.egress.plugins.module_utils._providers.local import api, egress_launcher, engines
 from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Completeness,
     Context,
@@ -119,6 +118,8 @@ def test_a_delete_that_broke_off_at_the_very_end_is_in_nobody_s_way(provider, ba
     folder = backend.folder(instance.name)
     folder.rename(folder.with_name(folder.name + ".deleting"))
     (backend.folder(instance.name + ".deleting") / "state.json").unlink()
+    for segment in engines.shared_memory(instance.incarnation):
+        os.unlink(segment)
     listing = provider.list_by_tag(OURS, ctx)
     assert listing.instances == ()
     assert listing.scopes[SCOPE].complete
@@ -516,8 +517,7 @@ def small_disk(backend) -> Iterator[Path]:
     backend.directory.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", backend.directory], check=True)
     yield backend.directory
-    for pid in backend.processes():
-        os.kill(pid, signal.SIGKILL)
+    backend.clean(keep_directory=True)
     subprocess.run(["umount", "--lazy", backend.directory], check=True)
 
 
@@ -623,17 +623,19 @@ def test_a_lock_held_by_another_run_is_waited_for_as_long_as_there_is_time(provi
     assert provider.get(instance.provider_id, ctx) == instance
 
 
-def test_a_cancelled_run_stops_waiting_at_once(provider, request_for, serving, ctx):
+class _Impatient(Context):
+    """Is cancelled as soon as somebody waits."""
+
+    def sleep(self, seconds: float) -> None:
+        self.cancel.set()
+        super().sleep(seconds)
+
+
+def test_a_cancelled_run_stops_waiting_for_a_lock(provider, request_for, serving, ctx):
     instance = serving(provider, request_for())
-    cancel = threading.Event()
-    mine = Context.within(60, cancel=cancel)
-    with provider._api.instance_lock(instance.name, ctx), concurrent.futures.ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(provider.delete, instance.ref, mine)
-        time.sleep(0.1)  # whether it waits already makes no difference to what must come out
-        cancel.set()
-        with pytest.raises(ProviderError) as raised:
-            waiting.result(timeout=10)
-    assert raised.value.reason is Reason.CANCELLED
+    with provider._api.instance_lock(instance.name, ctx):
+        assert _reason_of(lambda: provider.delete(instance.ref, _Impatient.within(60)))[0] is Reason.CANCELLED
+    assert provider.get(instance.provider_id, ctx) == instance
 
 
 def test_a_cancelled_run_calls_nothing(provider, backend, request_for):
@@ -654,16 +656,7 @@ def test_a_cancelled_run_calls_nothing(provider, backend, request_for):
 
 def test_a_delete_cancelled_while_the_engine_ends_is_finished_by_the_next(provider, backend, request_for, serving, ctx):
     instance = serving(provider, request_for())  # Squid, which takes its time
-    cancel = threading.Event()
-    sleep = Context.sleep
-
-    class Impatient(Context):
-        def sleep(self, seconds: float) -> None:
-            cancel.set()
-            sleep(self, seconds)
-
-    mine = Impatient.within(60, cancel=cancel)
-    assert _reason_of(lambda: provider.delete(instance.ref, mine))[0] is Reason.CANCELLED
+    assert _reason_of(lambda: provider.delete(instance.ref, _Impatient.within(60)))[0] is Reason.CANCELLED
     assert provider.get(instance.provider_id, ctx).deleting
     assert provider.delete(instance.ref, ctx).outcome is DeleteOutcome.GONE
     assert backend.traces(instance.incarnation) == []
