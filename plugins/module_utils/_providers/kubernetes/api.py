@@ -40,6 +40,8 @@ _PAGE = 500
 #: often, and when the wait is no longer than so many seconds. Longer ones are the engine's business.
 _PATIENCE, _LONGEST_PAUSE = 10, 2.0
 
+#: Kubernetes names it in C(managedFields) of what it makes and in its audit log.
+_USER_AGENT = "crawl.egress"
 _JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 
@@ -258,7 +260,7 @@ class Client:
         """:returns: a urllib3 HTTPResponse, read to its end."""
         import urllib3
 
-        headers = {"Accept": _JSON}
+        headers = {"Accept": _JSON, "User-Agent": _USER_AGENT}
         if request.body is not None:
             headers["Content-Type"] = _MERGE_PATCH if request.method == "PATCH" else _JSON
         with self._lock, _loading(self._access):
