@@ -5,7 +5,7 @@
 # `make test` and `make demo` do all of their own set-up. Environments, caches and scratch are in .venv/ and .ansible/.
 
 .NOTPARALLEL:
-.PHONY: help test test-fast demo bench lint ruff mypy yamllint ansible-lint changelog docs format unit unit-oldest sanity sanity-oldest molecule venvs pins clean
+.PHONY: help test test-fast demo bench lint ruff mypy yamllint ansible-lint changelog docs format unit unit-oldest cluster kubernetes kubernetes-oldest sanity sanity-oldest molecule venvs pins clean
 
 NEWEST := .venv/newest/bin
 OLDEST := .venv/oldest/bin
@@ -20,7 +20,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-test: ## everything: lint, unit tests and sanity on the newest and the oldest ansible-core, molecule
+test: ## everything: lint, tests and sanity on the newest and the oldest ansible-core, molecule
 	@tools/test.sh
 
 test-fast: $(NEWEST) ## the unit tests on the newest ansible-core
@@ -63,6 +63,15 @@ unit: $(NEWEST)
 
 unit-oldest: $(OLDEST)
 	$(OLDEST)/python $(PYTEST)
+
+cluster: ## build the Kubernetes test cluster: some minutes, once per machine
+	@tools/cluster.sh
+
+kubernetes: $(NEWEST) cluster ## the tests on a real Kubernetes API
+	$(NEWEST)/python $(PYTEST) tests/kubernetes
+
+kubernetes-oldest: $(OLDEST) cluster
+	$(OLDEST)/python $(PYTEST) tests/kubernetes
 
 sanity: $(NEWEST)
 	$(NEWEST)/python tools/sanity.py

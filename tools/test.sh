@@ -10,8 +10,14 @@ cd "$(dirname "$0")/.." || exit
 
 lacking=()
 tools/packages.sh squid shellcheck || lacking+=("Squid or shellcheck: the tests that need them do not run")
-newest=(lint unit sanity molecule)
-oldest=(unit-oldest sanity-oldest)
+kubernetes=(kubernetes)
+tools/cluster.sh possible &>/dev/null || {
+    lacking+=("Debian 11 or 12, or root, for the Kubernetes test cluster (EGRESS_TEST_KUBERNETES_KUBECONFIG may name the
+!!! kubeconfig of a cluster of your own): no kubernetes")
+    kubernetes=()
+}
+newest=(lint unit "${kubernetes[@]}" sanity molecule)
+oldest=(unit-oldest "${kubernetes[@]/%/-oldest}" sanity-oldest)
 tools/python.sh newest >/dev/null || { lacking+=("Python 3.12 or later (pyenv and uv can install one): no ${newest[*]}"); newest=(); }
 tools/python.sh oldest >/dev/null || { lacking+=("Python 3.11 to 3.13: no ${oldest[*]}"); oldest=(); }
 

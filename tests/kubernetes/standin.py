@@ -1,0 +1,159 @@
+# Copyright (c) 2026, crawl.egress contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A stand-in for scheduler, node and kubelet: writes into the API what they would, and runs nothing.
+
+A Pod gets a node and becomes Running and Ready within milliseconds, with an address of its own in 127.0.0.0/8 on which
+nobody listens (a test may); a deleted Pod goes. A test can have it otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from ansible_collections.crawl.egress.tests.kubernetes.api import Api, Refused
+from ansible_collections.crawl.egress.tests.kubernetes.outcomes import RUNNING, Outcome
+
+NODE = "stand-in"
+
+
+def add_node(api: Api) -> None:
+    """Make the node that all stand-ins of a cluster share."""
+    labels = {"topology.kubernetes.io/region": "region-1", "topology.kubernetes.io/zone": "zone-1"}
+    node = {"metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE, **labels}}}
+    api.post("/api/v1/nodes", node)
+    status = {
+        "capacity": {"cpu": "1000", "memory": "4Ti", "pods": "10000"},
+        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+    }
+    api.patch(f"/api/v1/nodes/{NODE}/status", {"status": status})
+
+
+class StandIn:
+    """Serves the Pods of one namespace.
+
+    Args:
+        addresses: those that its Pods get, one after another.
+    """
+
+    def __init__(self, kubeconfig: Path, namespace: str, addresses: Iterator[str]) -> None:
+        self._api = Api(kubeconfig)
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._addresses = addresses
+        self._default = RUNNING
+        self._outcomes: dict[str, Outcome] = {}
+        self._settled: dict[str, str] = {}  # address by UID of the Pods that have become something
+        self._lock = threading.RLock()
+        self._at_work = threading.Event()
+        self._at_work.set()
+        self._stopping = threading.Event()
+        self._response: urllib3.HTTPResponse | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"stand-in {namespace}", daemon=True)
+        self._thread.start()
+
+    def becomes(self, outcome: Outcome, *names: str) -> None:
+        """Say what becomes of new Pods: of those names, or of all others."""
+        with self._lock:
+            self._outcomes.update(dict.fromkeys(names, outcome))
+            if not names:
+                self._default = outcome
+
+    def report(self, name: str, outcome: Outcome) -> None:
+        """Change the status of a Pod that is there, now."""
+        with self._lock:
+            self._settle(self._api.get(f"{self._path}/{name}"), outcome)
+
+    def pause(self) -> None:
+        """Do nothing any more, as a lost or slow node does: new Pods stay Pending, deleted ones stay."""
+        self._at_work.clear()
+
+    def resume(self) -> None:
+        """Go on, and make up for it."""
+        self._at_work.set()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._at_work.set()
+        response = self._response
+        if response is not None:
+            with contextlib.suppress(ValueError, OSError):  # it has ended by itself
+                response.shutdown()
+        self._thread.join()
+        self._api.close()
+
+    def _serve(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                listing = self._api.get(self._path)
+                for pod in listing["items"]:
+                    self._handle("ADDED", pod)
+                version = listing["metadata"]["resourceVersion"]
+                with self._api.watch(f"{self._path}?watch=1&resourceVersion={version}") as response:
+                    self._response = response
+                    if not self._stopping.is_set():
+                        self._follow(response)
+            except (Refused, urllib3.exceptions.HTTPError, OSError, ValueError):
+                self._stopping.wait(0.05)  # the server is away, or the namespace is going: ask again
+            finally:
+                self._response = None
+
+    def _follow(self, response: urllib3.HTTPResponse) -> None:
+        rest = b""
+        for chunk in response.stream(amt=None):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    return
+                self._handle(event["type"], event["object"])
+
+    def _handle(self, kind: str, pod: dict[str, Any]) -> None:
+        self._at_work.wait()
+        if self._stopping.is_set():
+            return
+        meta = pod["metadata"]
+        with self._lock:
+            if kind == "DELETED":
+                self._settled.pop(meta["uid"], None)
+            elif "deletionTimestamp" in meta:
+                if pod["spec"].get("nodeName") == NODE and meta.get("deletionGracePeriodSeconds") != 0:
+                    self._finish(meta)
+            elif meta["uid"] not in self._settled:
+                with _absent_is_fine():
+                    self._settle(pod, self._outcomes.get(meta["name"], self._default))
+
+    def _finish(self, meta: dict[str, Any]) -> None:
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+        with _absent_is_fine():
+            self._api.delete(f"{self._path}/{meta['name']}", options)
+
+    def _settle(self, pod: dict[str, Any], outcome: Outcome) -> None:
+        meta = pod["metadata"]
+        path = f"{self._path}/{meta['name']}"
+        if "nodeName" not in pod["spec"] and outcome.unscheduled is None:
+            target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
+            self._api.post(
+                f"{path}/binding", {"metadata": {"name": meta["name"], "uid": meta["uid"]}, "target": target}
+            )
+        address = self._settled.get(meta["uid"]) or next(self._addresses)
+        status = outcome.status(pod, address)
+        self._api.patch(f"{path}/status", {"metadata": {"uid": meta["uid"]}, "status": status})
+        self._settled[meta["uid"]] = address
+
+
+@contextlib.contextmanager
+def _absent_is_fine() -> Iterator[None]:
+    """The Pod that an event was about may be gone, or another one may have its name."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.status not in (404, 409):
+            raise
