@@ -34,8 +34,9 @@ from ._models import (
     Placement,
     Scope,
     Selector,
+    TargetStatus,
 )
-from .provider import Marker, Preflight, Provider, Sweeper
+from .provider import Checker, Marker, Preflight, Provider, Sweeper
 
 T = t.TypeVar("T")
 
@@ -123,6 +124,12 @@ class ObservedProvider:
         if not isinstance(inner, Marker):
             raise self._lacks("Marker", "mark")
         self._call("mark", ref.provider_id, ctx, lambda: inner.set_mark(ref, key, value, ctx))
+
+    def check(self, ctx: Context) -> list[TargetStatus]:
+        inner = self.inner
+        if not isinstance(inner, Checker):
+            raise self._lacks("Checker", "check")
+        return self._call("check", None, ctx, lambda: inner.check(ctx))
 
     def list_leftovers(self, selector: Selector, ctx: Context) -> LeftoverListing:
         inner = self.inner

@@ -40,9 +40,12 @@ from ...provider import (
     ScopeStatus,
     Selector,
     State,
+    TargetStatus,
+    observed_api,
 )
 from . import engines
 from .api import Found, LocalApi
+from .check import check
 from .config import LocalConfig
 from .errors import Fault, classify
 from .processes import Probe
@@ -57,7 +60,7 @@ def build(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> Local
 
 
 class LocalProvider:
-    """Provider and Marker."""
+    """Provider, Marker and Checker."""
 
     profile = Profile(
         type="local",
@@ -80,7 +83,7 @@ class LocalProvider:
         quota="detected",
         credentials="none",
         client_kind="subprocess",
-        child_spans="none",
+        child_spans="span-decorator",
         timeouts="per-call",
         logging="tiered",
         backend_test="real-backend",
@@ -92,7 +95,7 @@ class LocalProvider:
         self._host = host
         self._prefix = host.mark_prefix
         self._scope = Scope(f"hosts/{config.host}")
-        self._api = LocalApi(config.directory, config.host, host.runner, host.python)
+        self._api = observed_api(LocalApi(config.directory, config.host, host.runner, host.python))
         self._log = logging.getLogger(f"crawl.egress.{name}")
 
     # --- pure
@@ -101,8 +104,7 @@ class LocalProvider:
         return self._scope
 
     def scope_of_id(self, provider_id: str) -> Scope:
-        self._name_in(provider_id, "scope")
-        return self._scope
+        return Scope(f"hosts/{self._parsed(provider_id, 'scope')[0]}")
 
     def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
         squid = self._squid(guest, "spec")
@@ -116,6 +118,7 @@ class LocalProvider:
         if not NAME.fullmatch(request.name):
             raise self._error(Reason.INVALID_CONFIG, f"{request.name!r} is no name of an instance here", "create", None)
         identity = provider_id(self._config.host, request.name)
+        ctx.check("create", self.name, identity)
         with self._classified("create", identity, ctx):
             try:
                 with self._api.instance_lock(request.name, ctx):
@@ -187,6 +190,7 @@ class LocalProvider:
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
         name = self._name_in(provider_id, "get")
+        ctx.check("get", self.name, provider_id)
         with self._classified("get", provider_id, ctx):
             found = self._api.read(name)
             if found is None:
@@ -194,7 +198,11 @@ class LocalProvider:
             return self._instance(found, Probe([found.process] if found.process else []))
 
     def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
-        name = self._name_in(ref.provider_id, "delete")
+        host, name = self._parsed(ref.provider_id, "delete")
+        if host != self._config.host:
+            self._log.info("%s %s: nothing to delete, its host is not configured any more", self.name, ref.provider_id)
+            return Deleted(DeleteOutcome.GONE)
+        ctx.check("delete", self.name, ref.provider_id)
         with self._classified("delete", ref.provider_id, ctx):
             if self._api.present(name):
                 with self._api.instance_lock(name, ctx):
@@ -233,6 +241,7 @@ class LocalProvider:
 
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         name = self._name_in(ref.provider_id, "mark")
+        ctx.check("mark", self.name, ref.provider_id)
         with self._classified("mark", ref.provider_id, ctx):
             if not self._api.present(name):
                 raise self._error(Reason.GONE, f"{ref.provider_id} does not exist", "mark", ref.provider_id)
@@ -247,6 +256,9 @@ class LocalProvider:
                     labels[f"{self._prefix}-{key}"] = value
                 if labels != found.record.labels:
                     self._api.write_state(dataclasses.replace(found.record, labels=labels))
+
+    def check(self, ctx: Context) -> list[TargetStatus]:
+        return [check(self.name, self._api, self._config, self._host, ctx)]
 
     # --- helpers
 
@@ -287,8 +299,15 @@ class LocalProvider:
         return guest.squid
 
     def _name_in(self, identity: str, op: str) -> str:
+        host, name = self._parsed(identity, op)
+        if host != self._config.host:
+            message = f"{identity}: local.host is {self._config.host!r}, so that this can't be reached"
+            raise self._error(Reason.INVALID_CONFIG, message, op, identity)
+        return name
+
+    def _parsed(self, identity: str, op: str) -> tuple[str, str]:
         try:
-            return parse_provider_id(identity, self._config.host)
+            return parse_provider_id(identity)
         except ValueError as error:
             raise self._error(Reason.MALFORMED_ID, str(error), op, identity) from None
 

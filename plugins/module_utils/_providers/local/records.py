@@ -14,7 +14,7 @@ import json
 import re
 import typing as t
 
-from .config import LOOPBACK
+from .config import HOST, LOOPBACK
 
 #: Backend names as C(_names.instance_name()) makes them; a dot would clash with the suffixes of an instance's files.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -27,13 +27,14 @@ def provider_id(host: str, name: str) -> str:
     return f"hosts/{host}/proxies/{name}"
 
 
-def parse_provider_id(text: str, host: str) -> str:
-    """The name in a provider ID of this host; raises ValueError."""
-    prefix = provider_id(host, "")
-    name = text[len(prefix) :]
-    if not text.startswith(prefix) or not NAME.fullmatch(name):
-        raise ValueError(f"{text!r} is no provider ID here (allowed: {prefix}NAME, NAME of a-z, 0-9 and '-')")
-    return name
+def parse_provider_id(text: str) -> tuple[str, str]:
+    """Host and name in a provider ID; raises ValueError."""
+    match = re.fullmatch(f"hosts/(?P<host>{HOST.pattern})/proxies/(?P<name>{NAME.pattern})", text)
+    if not match:
+        raise ValueError(
+            f"{text!r} is no provider ID here (allowed: {provider_id('HOST', 'NAME')}, NAME of a-z, 0-9 and '-')"
+        )
+    return match["host"], match["name"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Record:
     """C(state.json): one instance, written before its process starts.
 
     :ivar incarnation: random token, 16 hex characters.
-    :ivar created: Unix seconds, informative only.
+    :ivar created: Unix seconds, informative only; None when somebody removed it, which counts as very old.
     :ivar labels: the marks by full name, as C(Marks.to_labels()) gives them.
     """
 
@@ -50,7 +51,7 @@ class Record:
     incarnation: str
     address: str
     port: int
-    created: float
+    created: float | None
     labels: t.Mapping[str, str]
 
     def encode(self) -> str:
@@ -63,7 +64,8 @@ class Record:
         if raw.pop("format", None) != FORMAT:
             raise ValueError(f"format is not {FORMAT}")
         _check_fields(raw, {"name": str, "host": str, "incarnation": str, "address": str, "port": int, "labels": dict})
-        _check_number(raw, "created")
+        if not _is_number(raw.setdefault("created", None)):
+            raw["created"] = None
         if (raw["host"], raw["name"]) != (host, name):
             raise ValueError(f"it is about {raw['name']!r} on {raw['host']!r}")
         if not re.fullmatch(r"[0-9a-f]{16}", raw["incarnation"]):
@@ -119,5 +121,9 @@ def _check_fields(raw: t.Mapping[str, t.Any], types: t.Mapping[str, type]) -> No
 
 
 def _check_number(raw: t.Mapping[str, t.Any], key: str) -> None:
-    if not isinstance(raw.get(key), (int, float)) or isinstance(raw[key], bool):
+    if not _is_number(raw.get(key)):
         raise ValueError(f"{key} is missing or no number")
+
+
+def _is_number(value: t.Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
