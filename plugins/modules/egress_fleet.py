@@ -38,8 +38,8 @@ options:
     description:
       - The pools that this run is about; V(named) for the proxies under C(proxies). By default all pools of the
         document, and V(named).
-      - To get rid of a pool, give it C(replicas=0) before it leaves the document. What is left of a pool that is not in
-        the document any more is collected by M(crawl.egress.egress_gc).
+      - To get rid of a pool, give it C(replicas=0) before it leaves the document. What is left of a pool that is not
+        in the document any more is collected by M(crawl.egress.egress_gc).
     type: list
     elements: str
   max_deletions:
@@ -201,8 +201,8 @@ plan:
       returned: always
 preflight:
   description:
-    - What a backend would refuse if the plan were carried out, as far as it can say so without doing it. One entry for
-      each reason and each specification of a pool; other proxies of the pool that are alike are only counted.
+    - What a backend would refuse if the plan were carried out, as far as it can say so without doing it. One entry
+      for each reason and each specification of a pool; other proxies of the pool that are alike are only counted.
     - No part of RV(plan_id), and no failure of the task.
   returned: in check mode, when the backends were asked
   type: list

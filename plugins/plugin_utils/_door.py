@@ -86,7 +86,7 @@ class Door(ActionBase):
             )
         if self._is_local() and interpreter in _ANY_INTERPRETER:
             # Otherwise Ansible would look for one, which need not have the packages that this one has.
-            task_vars = self._with_interpreter(sys.executable, task_vars)
+            self._set_interpreter(sys.executable, task_vars)
         return self._run_module(args, task_vars)
 
     def prepare(self, args: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -129,19 +129,16 @@ class Door(ActionBase):
         return self._connection.transport == "local"
 
     def _interpreter(self, task_vars: dict[str, t.Any]) -> str:
-        host_vars = task_vars
-        if self._task.delegate_to:
-            host_vars = task_vars["ansible_delegated_vars"][self._task.delegate_to]
-        configured = C.config.get_config_value("INTERPRETER_PYTHON", variables=host_vars)
+        configured = C.config.get_config_value("INTERPRETER_PYTHON", variables=self._host_vars(task_vars))
         return str(self._templar.template(configured) or "").strip()
 
-    def _with_interpreter(self, interpreter: str, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
-        extra = {"ansible_python_interpreter": interpreter}
+    def _set_interpreter(self, interpreter: str, task_vars: dict[str, t.Any]) -> None:
+        """In place: when the task has C(async), Ansible will ask for its result with the same variables."""
+        self._host_vars(task_vars)["ansible_python_interpreter"] = interpreter
+
+    def _host_vars(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         delegate = self._task.delegate_to
-        if not delegate:
-            return {**task_vars, **extra}
-        delegated = task_vars["ansible_delegated_vars"]
-        return {**task_vars, "ansible_delegated_vars": {**delegated, delegate: {**delegated[delegate], **extra}}}
+        return task_vars["ansible_delegated_vars"][delegate] if delegate else task_vars
 
     def _run_module(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         # A module begins with writing its options to the system log, password hashes and all.

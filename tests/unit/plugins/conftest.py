@@ -91,6 +91,7 @@ class Player:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "EGRESS_"))}
         return {
             **kept,
+            "ANSIBLE_ASYNC_DIR": str(self.home / "async"),
             "ANSIBLE_COLLECTIONS_PATH": os.pathsep.join([os.environ["ANSIBLE_COLLECTIONS_PATH"], str(TESTS_OWN)]),
             "ANSIBLE_FORKS": "1",
             "ANSIBLE_HOME": str(self.home),

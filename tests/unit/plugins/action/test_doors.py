@@ -28,6 +28,11 @@ def test_which_door_is_taken(player) -> None:
     other = player.home / "other-python"
     other.symlink_to(os.path.realpath(sys.executable))  # the same program, perhaps another virtual environment
     here, module = ("in-process", sys.executable), ("module", sys.executable)
+    # There Ansible looks for an interpreter by itself; not among the shims that may be on PATH.
+    elsewhere = {
+        "ansible_connection": "egress_tests.doors.elsewhere",
+        "ansible_interpreter_python_fallback": [sys.executable],
+    }
     expected = [
         (probe(), here),
         (probe(vars={"ansible_python_interpreter": "auto"}), here),
@@ -41,6 +46,7 @@ def test_which_door_is_taken(player) -> None:
         (probe(environment=[{"EGRESS_TEST": "{{ 'yes' }}"}]), module),
         (probe(become=True, become_method="egress_tests.doors.same"), module),
         (probe(**{"async": 60, "poll": 1}), module),
+        (probe(delegate_to="another", **{"async": 60, "poll": 1}), module),
         (probe(vars={"ansible_python_interpreter": str(other)}), ("module", str(other))),
         (probe(vars={"ansible_connection": "egress_tests.doors.elsewhere"}), None),
         (
@@ -49,10 +55,7 @@ def test_which_door_is_taken(player) -> None:
             ),
             ("module", str(other)),
         ),
-        (
-            probe(delegate_to="another", vars={"ansible_connection": "egress_tests.doors.elsewhere"}),
-            None,
-        ),
+        (probe(delegate_to="another", vars=elsewhere), None),
     ]
     # Where Ansible looks for an interpreter by itself: not among the shims that may be on PATH.
     played = player.play(
