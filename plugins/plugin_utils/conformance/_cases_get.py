@@ -207,14 +207,13 @@ def dead_is_stopped_or_terminated(bench: Bench) -> None:
     created = bench.create()
     bench.running(created)
     with bench.trouble(Trouble.DEAD, created.provider_id):
-        instance = bench.until(lambda: _unless_running(bench, created), "what has stopped is not Running")
-        require(instance.state in _DEAD, f"it is {instance.state.value}")
+        instance = bench.until(lambda: _if_dead(bench, created), "what has stopped is Stopped or Terminated")
         require(bool(instance.cause), "it has no cause")
 
 
-def _unless_running(bench: Bench, created: Created) -> Instance | None:
+def _if_dead(bench: Bench, created: Created) -> Instance | None:
     instance = bench.get(created.provider_id)
-    return None if instance.state is State.RUNNING else instance
+    return instance if instance.state in _DEAD else None
 
 
 @must

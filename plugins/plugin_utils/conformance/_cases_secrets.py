@@ -95,11 +95,13 @@ def _live(bench: Bench, ear: _Ear, guest: Guest) -> None:
                 ear.hear(create)
                 ear.hear(lambda: bench.listing())
     ear.hear(create)
+    ear.look()
     require(bool(made), "nothing could be created")
     created = made[-1]
     ear.hear(lambda: bench.create(request))
     ear.hear(lambda: bench.create(_of_another(request)))
     ear.hear(lambda: bench.running(created))
+    ear.look()
     ear.hear(lambda: [instance.as_result() for instance in bench.listing().instances])
     if bench.provider.has(Marker):
         ear.hear(lambda: bench.provider.set_mark(ref(created), HOLD, "1900000000", bench.ctx()))
@@ -141,6 +143,8 @@ class _Ear(logging.Handler):
         except ProviderError as error:
             self._heard.append((f"an error of {error.op}", "".join(traceback.format_exception(error))))
             self._heard.append((f"the result of an error of {error.op}", repr(error.as_result())))
+
+    def look(self) -> None:
         self._heard += [("a process list", text) for text in _process_list()]
 
     def judge(self, secrets: tuple[str, ...]) -> None:

@@ -98,7 +98,7 @@ class Trouble(enum.Enum):
     RATE_LIMITED = (
         "scope",
         "every request is answered: too many, try again in 7 seconds (429)",
-        {"quota": ("absent",)},
+        {"quota": ("absent",), "client_kind": ("subprocess",)},
     )
     QUOTA = ("scope", "there is no quota or no room for another instance", {"quota": ("absent",)})
     UNAUTHORIZED = ("scope", "the credentials are refused (401)", {"credentials": ("none",)})

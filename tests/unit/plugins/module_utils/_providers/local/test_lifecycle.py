@@ -179,7 +179,7 @@ def test_another_prefix_is_another_world(backend, provider, request_for, serving
 
 
 def test_malformed_ids(provider, ctx):
-    for identity in ("", "proxy-a", "hosts/other/proxies/proxy-a", "hosts/localhost/proxies/../x"):
+    for identity in ("", "proxy-a", "hosts/localhost/proxies/../x"):
         ref = InstanceRef(identity, "0" * 16)
         for call in (
             lambda identity=identity: provider.scope_of_id(identity),
@@ -191,6 +191,20 @@ def test_malformed_ids(provider, ctx):
                 call()
             assert raised.value.reason is Reason.MALFORMED_ID
     assert provider.scope_of_id("hosts/localhost/proxies/proxy-a") == SCOPE
+
+
+def test_a_host_that_is_configured_no_more(provider, backend, request_for, ctx):
+    there = backend.provider(host="elsewhere")
+    created = there.create(request_for(host="elsewhere"), ctx)
+    assert provider.scope_of_id(created.provider_id) == Scope("hosts/elsewhere")
+    ref = InstanceRef(created.provider_id, created.incarnation)
+    for call in (lambda: provider.get(created.provider_id, ctx), lambda: provider.set_mark(ref, "hold", "1", ctx)):
+        with pytest.raises(ProviderError) as raised:
+            call()
+        assert raised.value.reason is Reason.INVALID_CONFIG
+        assert "local.host is 'localhost'" in raised.value.message
+    assert provider.delete(ref, ctx).outcome is DeleteOutcome.GONE  # nobody could be released otherwise
+    assert there.get(created.provider_id, ctx).incarnation == created.incarnation
 
 
 def test_the_specification_is_the_guest_and_the_port(backend, provider, request_for):

@@ -46,7 +46,6 @@ def test_a_process_record_survives_writing():
         {"port": 70000},
         {"port": "3128"},
         {"port": True},
-        {"created": "yesterday"},
         {"labels": []},
         {"labels": {"a": 1}},
         {"more": 1},
@@ -58,12 +57,20 @@ def test_an_edited_state_file_is_not_taken_on_trust(edit):
         Record.decode(json.dumps(raw), "localhost", "proxy-a")
 
 
-@pytest.mark.parametrize("key", ["format", "name", "host", "incarnation", "address", "port", "created", "labels"])
+@pytest.mark.parametrize("key", ["format", "name", "host", "incarnation", "address", "port", "labels"])
 def test_nothing_may_be_missing(key):
     raw = json.loads(RECORD.encode())
     del raw[key]
     with pytest.raises(ValueError):
         Record.decode(json.dumps(raw), "localhost", "proxy-a")
+
+
+@pytest.mark.parametrize("created", [None, "yesterday", True])
+def test_a_creation_time_that_is_none_counts_as_very_old(created):
+    raw = {**json.loads(RECORD.encode()), "created": created}
+    assert Record.decode(json.dumps(raw), "localhost", "proxy-a").created is None
+    del raw["created"]
+    assert Record.decode(json.dumps(raw), "localhost", "proxy-a").created is None
 
 
 def test_a_truncated_state_file_is_never_read():
@@ -89,7 +96,8 @@ def test_a_process_record_that_could_hit_others_is_refused(edit):
 
 def test_a_provider_id_says_host_and_name():
     assert provider_id("localhost", "proxy-a") == "hosts/localhost/proxies/proxy-a"
-    assert parse_provider_id("hosts/localhost/proxies/proxy-a", "localhost") == "proxy-a"
+    assert parse_provider_id("hosts/localhost/proxies/proxy-a") == ("localhost", "proxy-a")
+    assert parse_provider_id("hosts/a.b_c/proxies/proxy-a") == ("a.b_c", "proxy-a")
 
 
 @pytest.mark.parametrize(
@@ -104,11 +112,12 @@ def test_a_provider_id_says_host_and_name():
         "hosts/localhost/proxies/A",
         "hosts/localhost/proxies/a\n",
         "hosts/localhost/proxies/" + "a" * 64,
-        "hosts/other/proxies/proxy-a",
+        "hosts/-other/proxies/proxy-a",
+        "hosts/other/more/proxies/proxy-a",
         "/hosts/localhost/proxies/proxy-a",
         "zones/localhost/instances/proxy-a",
     ],
 )
 def test_other_provider_ids_are_malformed(text):
-    with pytest.raises(ValueError, match="allowed: hosts/localhost/proxies/NAME"):
-        parse_provider_id(text, "localhost")
+    with pytest.raises(ValueError, match="allowed: hosts/HOST/proxies/NAME"):
+        parse_provider_id(text)
