@@ -57,6 +57,7 @@ demo: $(LINK) ## a fleet of proxies: made, used, healed, scaled and taken away
 bench: $(NEWEST) $(LINK) ## the figures that are reported, not asserted
 	$(NEWEST)/python bench/core.py
 	$(NEWEST)/python bench/tasks.py
+	$(NEWEST)/python bench/inventory.py
 
 unit: $(NEWEST)
 	$(NEWEST)/python $(PYTEST)

@@ -161,7 +161,7 @@ compose:
 groups:
   held: egress_hold_until is not none
 keyed_groups:
-  - key: egress_port
+  - key: egress_port | string
     prefix: port
 """
 
