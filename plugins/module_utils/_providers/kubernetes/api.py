@@ -232,7 +232,7 @@ class Client:
             body: bytes = answer.data
             return body
         refusal = Refusal.from_answer(answer.status, answer.data, answer.headers)
-        if not connection.has_credentials:
+        if refusal.code in (401, 403) and not connection.has_credentials:
             refusal.message = f"{refusal.message} ({self._access.source} gave no credentials)"
         raise refusal
 
@@ -404,6 +404,8 @@ def _fault(error: Exception, host: str) -> Fault:
     from urllib3 import exceptions
 
     words = " ".join(str(error).split())[:300]
+    if isinstance(error, exceptions.NewConnectionError):  # although urllib3 counts it among the timeouts
+        return Fault(Reason.UNREACHABLE, f"{host} can't be reached: {words}")
     if isinstance(error, (exceptions.TimeoutError, TimeoutError)):
         return Fault(Reason.TIMEOUT, f"{host} did not answer in time: {words}")
     if isinstance(error, exceptions.SSLError):

@@ -107,7 +107,7 @@ def _obstacle(status: Json, conditions: t.Mapping[str, Json]) -> tuple[str | Non
         return scheduled.get("reason") or "NotScheduled", scheduled.get("message")
     if status.get("reason"):
         return status["reason"], status.get("message")
-    if container.get("state", {}).get("running") and not container.get("ready"):
+    if "running" in container.get("state", {}) and not container.get("ready"):
         return "NotReady", "the proxy's port does not answer"
     return None, None
 
