@@ -17,6 +17,7 @@ from ansible_collections.crawl.egress.tests.kubernetes.api import Api
 from ansible_collections.crawl.egress.tests.kubernetes.certificates import Authority, new_key
 from ansible_collections.crawl.egress.tests.kubernetes.daemons import Daemon, Daemons
 from ansible_collections.crawl.egress.tests.kubernetes.enclosure import Enclosure
+from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
 SERVICES = "10.96.0.0/24"
 
@@ -132,6 +133,12 @@ class GivenCluster:
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
         self.api = Api(kubeconfig)
+        self.namespaces: list[str] = []  # the paths of those that tests made and deleted
+
+    def close(self) -> None:
+        """Wait until what the tests made is gone."""
+        for path in self.namespaces:
+            until(f"{path} is gone", lambda path=path: self.api.find(path) is None, seconds=300)
 
     def inside(self) -> AbstractContextManager[None]:
         return nullcontext()

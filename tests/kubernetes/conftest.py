@@ -5,20 +5,22 @@
 """A real Kubernetes API for the tests of the C(kubernetes) provider.
 
 C(make cluster) builds it once per machine. With EGRESS_TEST_KUBERNETES_KUBECONFIG set, the cluster of that file is used
-instead: tests that stage what a cluster of the user's can't be made to do are left out, and nothing is touched but
-namespaces that the tests make (and cluster roles that bear their names).
+instead, with Pods of the image that EGRESS_TEST_KUBERNETES_IMAGE names: tests that stage what a cluster of the user's
+can't be made to do are left out, and nothing is touched but namespaces that the tests make (and cluster roles that bear
+their names). Its Pods are reached with C(kubectl).
 
-| fixture | scope | is |
-| --- | --- | --- |
-| C(cluster) | session | a control plane on loopback; no Pod of it runs |
-| C(namespace) | test | a namespace of C(cluster), whose Pods a stand-in for the kubelet makes Running and Ready |
-| C(stand_in) | test | that stand-in: to decide what becomes of Pods |
-| C(daemons) | test | the daemons of C(cluster): to kill, pause and restart; all is well again after the test |
-| C(real_cluster) | session | a cluster with a real node, in a network namespace of its own |
-| C(real_namespace) | test | a namespace of it; the test's thread is in the network namespace meanwhile |
-| C(real_daemons) | test | the daemons of it, C(kubelet) among them |
-| C(image) | session | the image of Squid |
-| C(programs) | session | the folder of what C(make cluster) built: C(bin/kubectl) |
+| fixture | scope | is | with a cluster of the user's |
+| --- | --- | --- | --- |
+| C(cluster) | session | a control plane on loopback; no Pod of it runs | that cluster |
+| C(namespace) | test | a namespace of C(cluster); a stand-in for the kubelet makes its Pods Ready | a namespace |
+| C(stand_in) | test | that stand-in: to decide what becomes of Pods | no |
+| C(daemons) | test | the daemons of C(cluster): to kill, pause and restart; all is well again after the test | no |
+| C(real_namespace) | test | a namespace whose Pods run; the test's thread can reach them | a namespace |
+| C(reach) | test | the way to Pods of C(real_namespace), and something to fetch through them | the same |
+| C(image) | session | the image of Squid for C(real_namespace) | the one given |
+| C(real_cluster) | session | the cluster of C(real_namespace): one node, in a network namespace of its own | no |
+| C(real_daemons) | test | its daemons, C(kubelet) among them | no |
+| C(programs) | session | the folder of what C(make cluster) built: C(bin/kubectl) | no |
 
 With pytest-xdist each worker has a cluster of its own, so that a test may kill it; with C(--dist loadgroup) all tests
 that need the real node are one worker's.
@@ -26,6 +28,7 @@ that need the real node are one worker's.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import itertools
 import os
@@ -40,11 +43,13 @@ if TYPE_CHECKING:  # at run time only inside functions: this file may be loaded 
     from ansible_collections.crawl.egress.tests.kubernetes.cluster import Cluster, GivenCluster
     from ansible_collections.crawl.egress.tests.kubernetes.daemons import Daemons
     from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
+    from ansible_collections.crawl.egress.tests.kubernetes.reach import ByAddress, ByForwarding
     from ansible_collections.crawl.egress.tests.kubernetes.standin import StandIn
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBECONFIG = os.environ.get("EGRESS_TEST_KUBERNETES_KUBECONFIG")
-STAGED = {"stand_in", "daemons", "real_cluster", "real_namespace", "real_daemons", "programs"}
+IMAGE = os.environ.get("EGRESS_TEST_KUBERNETES_IMAGE", "ubuntu/squid:latest")
+STAGED = {"stand_in", "daemons", "real_cluster", "real_daemons", "programs"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         wants = set(getattr(item, "fixturenames", ()))
         if KUBECONFIG and STAGED & wants:
             staged.append(item)
-        if "real_cluster" in wants:
+        if wants & {"real_cluster", "real_namespace"}:
             item.add_marker(pytest.mark.xdist_group("node"))
     config.hook.pytest_deselected(items=staged)
     items[:] = [item for item in items if item not in staged]
@@ -76,7 +81,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | GivenCluster]:
     from ansible_collections.crawl.egress.tests.kubernetes.standin import add_node
 
     if KUBECONFIG:
-        yield GivenCluster(Path(KUBECONFIG))
+        with contextlib.closing(GivenCluster(Path(KUBECONFIG))) as given:
+            yield given
         return
     programs = request.getfixturevalue("programs")
     with enclosed(programs, network=False) as enclosure:
@@ -95,22 +101,32 @@ def _pod_addresses(cluster: Cluster) -> Iterator[str]:
     return (str(first + number) for number in itertools.count(1))
 
 
+@contextlib.contextmanager
+def _namespace_of(cluster: Cluster | GivenCluster, folder: Path) -> Iterator[Namespace]:
+    from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
+
+    namespace = Namespace(cluster.kubeconfig, folder)
+    yield namespace
+    if KUBECONFIG:
+        cluster.namespaces.append(namespace.path)
+    else:  # nobody waits for these
+        cluster.api.delete(f"{namespace.path}/pods?gracePeriodSeconds=0")
+    namespace.remove()
+
+
 @pytest.fixture
 def _place(
     request: pytest.FixtureRequest, cluster: Cluster | GivenCluster, tmp_path: Path
 ) -> Iterator[tuple[Namespace, StandIn | None]]:
-    from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
     from ansible_collections.crawl.egress.tests.kubernetes.standin import StandIn
 
-    namespace = Namespace(cluster.kubeconfig, tmp_path)
-    if KUBECONFIG:
-        yield namespace, None
-    else:
-        stand_in = StandIn(cluster.kubeconfig, namespace.name, request.getfixturevalue("_pod_addresses"))
-        yield namespace, stand_in
-        stand_in.stop()
-        cluster.api.delete(f"{namespace.path}/pods?gracePeriodSeconds=0")
-    namespace.remove()
+    with _namespace_of(cluster, tmp_path) as namespace:
+        if KUBECONFIG:
+            yield namespace, None
+            return
+        addresses = request.getfixturevalue("_pod_addresses")
+        with contextlib.closing(StandIn(cluster.kubeconfig, namespace.name, addresses)) as stand_in:
+            yield namespace, stand_in
 
 
 @pytest.fixture
@@ -132,7 +148,7 @@ def daemons(cluster: Cluster, namespace: Namespace) -> Iterator[Daemons]:
 
 @pytest.fixture(scope="session")
 def image() -> str:
-    return "localhost/proxy:1"
+    return IMAGE if KUBECONFIG else "localhost/proxy:1"
 
 
 @pytest.fixture(scope="session")
@@ -144,14 +160,18 @@ def real_cluster(programs: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def real_namespace(real_cluster: Cluster, tmp_path: Path) -> Iterator[Namespace]:
-    from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
-
-    with real_cluster.inside():
-        namespace = Namespace(real_cluster.kubeconfig, tmp_path)
+def real_namespace(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Namespace]:
+    cluster = request.getfixturevalue("cluster" if KUBECONFIG else "real_cluster")
+    with cluster.inside(), _namespace_of(cluster, tmp_path) as namespace:
         yield namespace
-        real_cluster.api.delete(f"{namespace.path}/pods?gracePeriodSeconds=0")
-        namespace.remove()
+
+
+@pytest.fixture
+def reach(real_namespace: Namespace) -> ByAddress | ByForwarding:
+    from ansible_collections.crawl.egress.tests.kubernetes.node import OUTSIDE
+    from ansible_collections.crawl.egress.tests.kubernetes.reach import ByAddress, ByForwarding
+
+    return ByForwarding(real_namespace) if KUBECONFIG else ByAddress(real_namespace, OUTSIDE)
 
 
 @pytest.fixture

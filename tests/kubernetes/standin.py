@@ -79,7 +79,7 @@ class StandIn:
         """Go on, and make up for it."""
         self._at_work.set()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         self._stopping.set()
         self._at_work.set()
         response = self._response

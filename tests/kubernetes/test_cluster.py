@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 import urllib3
+import yaml
 
 from ansible_collections.crawl.egress.tests.kubernetes import outcomes
 from ansible_collections.crawl.egress.tests.kubernetes.api import Api, Refused
@@ -27,6 +28,13 @@ def test_the_api_server_is_a_real_one(cluster) -> None:
         cluster.api.post("/api/v1/namespaces", {"metadata": {"name": "Not_A_Name"}})
     assert refused.value.status == 422
     assert refused.value.body["reason"] == "Invalid"
+
+
+def test_a_namespace_belongs_to_the_test(cluster, namespace) -> None:
+    assert namespace.pods() == []
+    assert namespace.pod("a") is None
+    kubeconfig = yaml.safe_load(namespace.kubeconfig.read_text())
+    assert [context["context"]["namespace"] for context in kubeconfig["contexts"]] == [namespace.name]
 
 
 def test_a_pod_becomes_ready_by_itself_and_goes_when_deleted(namespace, stand_in) -> None:
@@ -95,7 +103,7 @@ def test_a_paused_stand_in_does_nothing_until_it_goes_on(namespace, stand_in) ->
     until("the Pod is gone", lambda: namespace.pod("old") is None)
 
 
-def test_a_service_account_may_do_what_it_was_given_and_no_more(namespace, stand_in) -> None:
+def test_a_service_account_may_do_what_it_was_given_and_no_more(namespace) -> None:
     api = Api(namespace.service_account([READ_PODS]))
     assert api.get(f"{namespace.path}/pods")["items"] == []
     with pytest.raises(Refused, match="cannot create resource") as refused:
@@ -108,7 +116,7 @@ def test_a_service_account_may_do_what_it_was_given_and_no_more(namespace, stand
     everywhere.get("/api/v1/pods")
 
 
-def test_quota_is_counted(namespace, stand_in) -> None:
+def test_quota_is_counted(namespace) -> None:
     namespace.api.post(
         f"{namespace.path}/resourcequotas", {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
     )

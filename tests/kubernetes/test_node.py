@@ -58,9 +58,16 @@ def run_squid(real_namespace, image):
     return run
 
 
-def test_a_client_fetches_a_page_through_a_squid_pod(run_squid) -> None:
-    pod = run_squid("a")
-    address = pod["status"]["podIP"]
+def test_a_client_fetches_a_page_through_a_squid_pod(run_squid, reach) -> None:
+    run_squid("a")
+    with reach.origin() as origin, reach.pod("a", 3128) as proxy:
+        page = fetch(origin.url, f"http://{proxy}")
+    assert page.status == 200
+    assert origin.text in page.text
+
+
+def test_it_is_at_the_pods_address_and_the_page_comes_through_it(run_squid, real_cluster) -> None:
+    address = run_squid("a")["status"]["podIP"]
     with serving(node.OUTSIDE, 8080, "hello") as clients:
         page = fetch(f"http://{node.OUTSIDE}:8080/", f"http://{address}:3128")
     assert (page.status, page.text) == (200, "hello")
@@ -68,7 +75,7 @@ def test_a_client_fetches_a_page_through_a_squid_pod(run_squid) -> None:
     assert clients == [address]
 
 
-def test_a_deleted_pod_serves_no_more(run_squid, real_namespace) -> None:
+def test_a_deleted_pod_serves_no_more(run_squid, real_namespace, real_cluster) -> None:
     address = run_squid("a")["status"]["podIP"]
     real_namespace.api.delete(f"{real_namespace.path}/pods/a")
     until("the Pod is gone", lambda: real_namespace.pod("a") is None)
@@ -76,13 +83,15 @@ def test_a_deleted_pod_serves_no_more(run_squid, real_namespace) -> None:
         fetch(f"http://{node.OUTSIDE}:8080/", f"http://{address}:3128", seconds=2)
 
 
-def test_a_pod_reaches_the_metadata_server_unless_its_squid_refuses(run_squid) -> None:
+def test_a_pod_reaches_the_metadata_server_unless_its_squid_refuses(run_squid, real_cluster) -> None:
     address = run_squid("a")["status"]["podIP"]
     with serving(node.METADATA, 80, "secret"):
         assert fetch(f"http://{node.METADATA}/", f"http://{address}:3128").text == "secret"
 
 
-def test_a_pod_is_placed_where_its_affinity_says_or_says_why_not(run_squid, real_namespace, image) -> None:
+def test_a_pod_is_placed_where_its_affinity_says_or_says_why_not(
+    run_squid, real_namespace, real_cluster, image
+) -> None:
     def affinity(zone: str) -> dict[str, object]:
         term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
         return {
