@@ -80,9 +80,12 @@ class Door(ActionBase):
             self._say_door("in-process", "the connection is local and nothing asks for another process", task_vars)
             return self._run_here(params, task_vars)
         self._say_door("as a module", obstacle, task_vars)
-        for name in foreign_types(params):  # a module takes only files of its own collection along
+        for name in foreign_types(params):
             raise ArgumentError(
-                [f"the provider type {name} is another collection's, so it can't be used here: {obstacle}"]
+                [
+                    f"the provider type {name} is another collection's and works in-process only (a module takes along "
+                    f"no files but those of its own collection), and this task runs as a module: {obstacle}"
+                ]
             )
         if self._is_local() and interpreter in _ANY_INTERPRETER:
             # Otherwise Ansible would look for one, which need not have the packages that this one has.
@@ -238,11 +241,17 @@ def foreign_types(params: Mapping[str, t.Any]) -> list[str]:
 def load_type(name: str) -> ProviderType:
     """:raises ArgumentError: when there is no such type, or it can't be imported."""
     namespace, collection, module = name.split(".")
+    path = f"ansible_collections.{namespace}.{collection}.plugins.plugin_utils.{module}"
     try:
-        plugin = importlib.import_module(f"ansible_collections.{namespace}.{collection}.plugins.plugin_utils.{module}")
-        return plugin.PROVIDER_TYPE
-    except (ImportError, AttributeError) as error:
-        raise ArgumentError([f"the provider type {name} can't be used: {error}"]) from None
+        found = getattr(importlib.import_module(path), "PROVIDER_TYPE", None)
+        problem = "that is no PROVIDER_TYPE of crawl.egress" if found else "there is no such name"
+    except ImportError as error:
+        found, problem = None, str(error)
+    if not isinstance(found, ProviderType):
+        raise ArgumentError(
+            [f"the provider type {name} can't be used: it would be {path}.PROVIDER_TYPE, but {problem}"]
+        )
+    return found
 
 
 def run_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
