@@ -44,7 +44,7 @@ class Player:
     def play(self, tasks: list[Task], *arguments: str, status: int = 0, **more: t.Any) -> Played:
         """Run all tasks, whether one fails or not."""
         running, results = self._start([{"ignore_errors": True, **task} for task in tasks], arguments, **more)
-        output = running.communicate(timeout=100)[0]
+        output = running.communicate(timeout=250)[0]
         assert running.returncode == status, output
         return Played(running.returncode, output, json.loads(results.read_text()) if results.exists() else [])
 

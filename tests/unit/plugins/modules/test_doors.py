@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
+
 AS_MODULE = {"environment": {"EGRESS_TEST": "yes"}}
 SQUID = {"allowed_sources": ["127.0.0.0/8"]}
 
@@ -45,18 +47,12 @@ def tasks(directory: str) -> list[dict[str, t.Any]]:
         fleet(desired={**healthy, "pools": []}),
         fleet(desired={**healthy, "pools": [{"name": "eu", "replicas": 0}]}, allow_empty=True, max_deletions=1),
         fleet(desired={"prot": 1, "proxies": [{"name": "a", "prot": 1}]}),
-        fleet(desired=healthy, hold=[{"name": "eu-1", "until": "tomorrow"}]),
         proxy(),
         proxy(),
         proxy(port="abc"),
         proxy(port=70000),
-        proxy(name="No Name"),
-        proxy(squid={}),
-        proxy(cloud_init="#cloud-config"),
         info(),
         info(names=["x"], states=["Running"]),
-        info(names=["default/eu-0"], pools=["eu"]),
-        info(uids=["nobody"]),
         info(names=[]),
         info(states=["Dancing"]),
         info(install=""),
@@ -80,12 +76,15 @@ def without_chance(value: t.Any) -> t.Any:
     return value
 
 
+@pytest.mark.timeout(300)
 def test_a_life_is_the_same_through_both_doors(player, backend, tmp_path) -> None:
     # One after the other in the same place, so that addresses and paths are the same, too.
     here = player.play(tasks(str(backend.directory)), "--diff")
     assert not backend.processes()
     backend.clean()
-    module = player.play([{**task, **AS_MODULE} for task in tasks(str(backend.directory))], "--diff")
+    module = player.play(
+        [{**task, **AS_MODULE} for task in tasks(str(backend.directory))], "--diff", environ={"ANSIBLE_PIPELINING": "1"}
+    )
     assert not backend.processes()
 
     assert len(here.results) == len(module.results) == len(tasks(""))
@@ -102,11 +101,10 @@ def test_a_life_is_the_same_through_both_doors(player, backend, tmp_path) -> Non
         (True, False, "EmptyDesired"),
         (True, False, "needs_attention"),
         (True, False, "InvalidArgument"),
-        (True, False, "InvalidArgument"),
         (False, True, "converged"),
         (False, False, "converged"),
-        *[(True, False, "InvalidArgument")] * 5,
-        *[(False, False, None)] * 5,
+        *[(True, False, "InvalidArgument")] * 2,
+        *[(False, False, None)] * 3,
         *[(True, False, "InvalidArgument")] * 2,
         (False, True, "converged"),
         (False, False, "converged"),
