@@ -140,8 +140,9 @@ class Provider(t.Protocol):
     def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
         """Pure. What forces a replacement when it changes: plain JSON values, catalogue keys resolved to their content.
 
-        Location is not in it, nor is any field that the provider ignores. Raises C(Permanent/InvalidPlacement) or
-        C(Permanent/InvalidConfig) naming field, value and what is allowed, for what it can never satisfy.
+        A location is in it only where it makes no other scope, which would tell; a field that the provider ignores
+        never is. Raises C(Permanent/InvalidPlacement) or C(Permanent/InvalidConfig) naming field, value and what is
+        allowed, for what it can never satisfy.
         """
         ...
 

@@ -124,7 +124,8 @@ def delete_in_an_outage_fails(bench: Bench) -> None:
 
 @must
 def leftovers_are_found_and_removed(bench: Bench) -> None:
-    """Secondary resources that outlived their instance are listed with their marks, and removed; twice does no harm."""
+    """Secondary resources that outlived their instance are listed with their marks (without a UID, where several
+    instances can share them), and removed; twice does no harm."""
     if bench.profile.secondary_resources != "explicit":
         raise NotApplicable(f"secondary-resources: {bench.profile.secondary_resources}")
     request = bench.request()
@@ -134,9 +135,10 @@ def leftovers_are_found_and_removed(bench: Bench) -> None:
         found = bench.provider.list_leftovers(selector, bench.ctx()).leftovers
         require(bool(found), "nothing is listed")
         for leftover in found:
-            require(
-                leftover.marks.uid == request.marks.uid, f"{leftover.leftover_id} has the UID {leftover.marks.uid!r}"
-            )
+            whose = leftover.marks.uid
+            require(whose in ("", request.marks.uid), f"{leftover.leftover_id} has the UID {whose!r}")
+            install = leftover.marks.install
+            require(install == bench.install, f"{leftover.leftover_id} is of the install {install!r}")
             require(leftover.provider == bench.harness.name, f"its provider is {leftover.provider!r}")
             bench.provider.delete_leftover(leftover, bench.ctx())
             bench.provider.delete_leftover(leftover, bench.ctx())

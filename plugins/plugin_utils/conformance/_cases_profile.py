@@ -90,19 +90,25 @@ def what_is_delivered_is_hashed(bench: Bench) -> None:
 
 @must
 def location_is_not_hashed(bench: Bench) -> None:
-    """Placements that differ only in their location have the same spec_content()."""
+    """Placements that differ only in their location have the same spec_content(), since the scope tells them apart; in
+    one and the same scope they have not, or nobody would notice that an instance is in the wrong place."""
     if not set(_LOCATIONS) & set(bench.profile.placement):
         raise NotApplicable("placement: no location")
     here, *others = [_content(bench, place.placement) for place in bench.places]
-    elsewhere = [content for place, content in others if place == here[0]]
+    elsewhere = [(scope, content) for place, scope, content in others if place == here[0]]
     require(bool(elsewhere), "the harness has no two places that differ only in their location")
-    require(all(content == here[1] for content in elsewhere), "another location makes a difference")
+    for scope, content in elsewhere:
+        if scope is not None and scope == here[1]:
+            require(content != here[2], f"another location in {scope.name} makes no difference")
+        else:
+            require(content == here[2], "another location makes a difference")
 
 
-def _content(bench: Bench, placement: t.Any) -> tuple[t.Any, t.Any]:
+def _content(bench: Bench, placement: t.Any) -> tuple[t.Any, Scope | None, t.Any]:
     request = bench.request()
     plain = dataclasses.replace(placement, **dict.fromkeys(_LOCATIONS))
-    return plain, bench.provider.spec_content(placement, request.port, request.guest)
+    content = bench.provider.spec_content(placement, request.port, request.guest)
+    return plain, bench.provider.scope_of(placement), content
 
 
 @must
