@@ -69,10 +69,10 @@ cluster: ## build the Kubernetes test cluster: some minutes, once per machine
 	@tools/cluster.sh
 
 kubernetes: $(NEWEST) cluster ## the tests on a real Kubernetes API
-	$(NEWEST)/python $(PYTEST) tests/kubernetes
+	$(NEWEST)/python $(PYTEST) --dist loadgroup tests/kubernetes
 
 kubernetes-oldest: $(OLDEST) cluster
-	$(OLDEST)/python $(PYTEST) tests/kubernetes
+	$(OLDEST)/python $(PYTEST) --dist loadgroup tests/kubernetes
 
 sanity: $(NEWEST)
 	$(NEWEST)/python tools/sanity.py

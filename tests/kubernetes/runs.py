@@ -45,6 +45,10 @@ def run_folder(runs: Path) -> Iterator[Path]:
 
 def make_cgroup(name: str) -> None:
     for hierarchy in _hierarchies():
+        if hierarchy == CGROUPS:  # v2: the kubelet wants those of these controllers that the machine has
+            there = set((CGROUPS / "cgroup.controllers").read_text().split())
+            wanted = {"cpu", "cpuset", "hugetlb", "memory", "pids"} & there
+            (CGROUPS / "cgroup.subtree_control").write_text(" ".join(f"+{controller}" for controller in wanted))
         (hierarchy / name).mkdir()
         if hierarchy.name == "cpuset":  # without these it takes no process
             for file in ("cpuset.cpus", "cpuset.mems"):
