@@ -14,6 +14,7 @@ their names). Its Pods are reached with C(kubectl).
 | C(cluster) | session | a control plane on loopback; no Pod of it runs | that cluster |
 | C(namespace) | test | a namespace of C(cluster); a stand-in for the kubelet makes its Pods Ready | a namespace |
 | C(stand_in) | test | that stand-in: to decide what becomes of Pods | no |
+| C(gate) | test | a way to the API server on which requests are counted and spoiled | no |
 | C(daemons) | test | the daemons of C(cluster): to kill, pause and restart; all is well again after the test | no |
 | C(real_namespace) | test | a namespace whose Pods run; the test's thread can reach them | a namespace |
 | C(reach) | test | the way to Pods of C(real_namespace), and something to fetch through them | the same |
@@ -42,6 +43,7 @@ import pytest
 if TYPE_CHECKING:  # at run time only inside functions: this file may be loaded before the root's makes that possible
     from ansible_collections.crawl.egress.tests.kubernetes.cluster import Cluster, GivenCluster
     from ansible_collections.crawl.egress.tests.kubernetes.daemons import Daemons
+    from ansible_collections.crawl.egress.tests.kubernetes.gate import Gate
     from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
     from ansible_collections.crawl.egress.tests.kubernetes.reach import ByAddress, ByForwarding
     from ansible_collections.crawl.egress.tests.kubernetes.standin import StandIn
@@ -49,7 +51,7 @@ if TYPE_CHECKING:  # at run time only inside functions: this file may be loaded 
 ROOT = Path(__file__).resolve().parents[2]
 KUBECONFIG = os.environ.get("EGRESS_TEST_KUBERNETES_KUBECONFIG")
 IMAGE = os.environ.get("EGRESS_TEST_KUBERNETES_IMAGE", "ubuntu/squid:latest")
-STAGED = {"stand_in", "daemons", "real_cluster", "real_daemons", "programs"}
+STAGED = {"stand_in", "gate", "daemons", "real_cluster", "real_daemons", "programs"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -137,6 +139,14 @@ def namespace(_place: tuple[Namespace, StandIn | None]) -> Namespace:
 @pytest.fixture
 def stand_in(_place: tuple[Namespace, StandIn]) -> StandIn:
     return _place[1]
+
+
+@pytest.fixture
+def gate(namespace: Namespace) -> Iterator[Gate]:
+    from ansible_collections.crawl.egress.tests.kubernetes.gate import Gate
+
+    with contextlib.closing(Gate(namespace.api, namespace.token_file)) as gate:
+        yield gate
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import http.server
 import json
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.crawl.egress.tests.kubernetes.api import Api
@@ -58,9 +59,11 @@ class Gate:
 
     Attributes:
         requests: all of them so far.
+        token_file: with a token that the API server accepts.
     """
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, token_file: Path) -> None:
+        self.token_file = token_file
         self._configuration = api._client.configuration
         self._pool = api._client.rest_client.pool_manager
         self._rule: Rule | None = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -61,22 +60,16 @@ class KubernetesHarness(Harness):
         "network_policy": True,
     }
 
-    def __init__(self, namespace: Namespace, stand_in: StandIn, folder: Path) -> None:
+    def __init__(self, namespace: Namespace, stand_in: StandIn, gate: Gate) -> None:
         self._namespace = namespace
         self._stand_in = stand_in
         self._api = namespace.api
-        self._gate = Gate(namespace.api)
-        kubeconfig = yaml.safe_load(namespace.kubeconfig.read_text())
-        self.credentials = [kubeconfig["users"][0]["user"]["token"]]
-        self._token_file = folder / "token"
-        self._token_file.write_text(self.credentials[0])
-
-    def close(self) -> None:
-        self._gate.close()
+        self._gate = gate
+        self.credentials = [namespace.token]
 
     def build(self, variant: Variant = Variant.FULL, prefix: str = DEFAULT_PREFIX) -> Provider:
         namespace = self._namespace.name if variant is Variant.FULL else "default"
-        access = {"host": self._gate.url, "token_file": str(self._token_file)}
+        access = {"host": self._gate.url, "token_file": str(self._gate.token_file)}
         block = {"namespace": namespace, **access, **self.options}
         return build(self.name, block, ProviderHost(no_program, "", mark_prefix=prefix))
 

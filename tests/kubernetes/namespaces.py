@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ansible_collections.crawl.egress.tests.kubernetes.api import Absent, Api, Refused, changed_kubeconfig
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
@@ -55,6 +57,18 @@ class Namespace:
         except Refused as refused:
             return "service account" not in refused.body["message"]
         return True
+
+    @property
+    def token(self) -> str:
+        """The administrator's, in a cluster of the tests' own."""
+        return yaml.safe_load(self.kubeconfig.read_text())["users"][0]["user"]["token"]
+
+    @property
+    def token_file(self) -> Path:
+        """Where it lies, on a line."""
+        file = self.kubeconfig.with_name(f"{self.name}.token")
+        file.write_text(f"{self.token}\n")
+        return file
 
     def pods(self) -> list[dict[str, Any]]:
         return self.api.get(f"{self.path}/pods")["items"]

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ansible_collections.crawl.egress.plugins.module_utils._names import derived_uid, instance_name
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.provider import (
@@ -27,10 +29,13 @@ from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Listing,
     Marks,
     Placement,
+    ProviderError,
     ProviderHost,
+    Reason,
     Scope,
     Selector,
 )
+from ansible_collections.crawl.egress.tests.kubernetes.gate import Gate
 from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
@@ -55,10 +60,10 @@ def ctx(seconds: float = 60) -> Context:
 def provider(namespace: Namespace | str, kubeconfig: Path | None = None, **config: Any) -> KubernetesProvider:
     """A provider of a namespace; with the namespace's own kubeconfig unless another one, or a host, is given."""
     if isinstance(namespace, Namespace):
-        if "host" not in config:
-            config["kubeconfig"] = str(kubeconfig or namespace.kubeconfig)
+        kubeconfig = kubeconfig or namespace.kubeconfig
         namespace = namespace.name
-    return build(ENTRY, {"namespace": namespace, **config}, HOST)
+    access = {} if "host" in config else {"kubeconfig": str(kubeconfig)}
+    return build(ENTRY, {"namespace": namespace, **access, **config}, HOST)
 
 
 def request(
@@ -111,3 +116,17 @@ def wait_for(of: KubernetesProvider, created: Created, what: str, condition: Any
         return instance if condition(instance) else None
 
     return until(what, look, seconds)
+
+
+def through(gate: Gate, namespace: Namespace | str, **config: Any) -> KubernetesProvider:
+    """A provider whose requests go through a gate, as the administrator."""
+    return provider(namespace, host=gate.url, token_file=str(gate.token_file), **config)
+
+
+def refused(call: Callable[[], Any], reason: Reason) -> ProviderError:
+    """The error of a call that must fail for this reason."""
+    with pytest.raises(ProviderError) as raised:
+        call()
+    assert raised.value.reason is reason, raised.value.as_result()
+    assert raised.value.provider == ENTRY
+    return raised.value

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 
 from ansible_collections.crawl.egress.plugins.plugin_utils.conformance.kit import Outcome, cases, run
@@ -24,9 +22,8 @@ NOT_APPLICABLE = {
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_conformance(case, namespace, stand_in, tmp_path) -> None:
-    with contextlib.closing(KubernetesHarness(namespace, stand_in, tmp_path)) as harness:
-        (result,) = run(harness, only=[case.id])
+def test_conformance(case, namespace, stand_in, gate) -> None:
+    (result,) = run(KubernetesHarness(namespace, stand_in, gate), only=[case.id])
     assert result.ok, result.message
     reason = NOT_APPLICABLE.get(case.id)
     assert (result.outcome is Outcome.NOT_APPLICABLE, result.message) == (reason is not None, reason or "")
