@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+import pytest
 import yaml
 
 AS_MODULE = {"environment": {"EGRESS_TEST": "yes"}}
@@ -69,6 +70,7 @@ def spread(directory: str) -> list[dict[str, t.Any]]:
     return [*good, *bad]
 
 
+@pytest.mark.timeout(300)
 def test_no_secret_is_shown_or_registered(player, backend) -> None:
     tasks = spread(str(backend.directory))
     # The secrets come from a file of variables: of a playbook, Ansible itself shows the lines around a failed task.
