@@ -156,6 +156,9 @@ class LocalApi:
         """Whether there is anything under that name, an unfinished or damaged instance included."""
         return any(_exists(self.folder(name) + suffix) for suffix in ("", DELETING))
 
+    def probe(self, processes: t.Collection[Process]) -> Probe:
+        return Probe(processes, lambda argv: self._runner(argv)[1])
+
     def log_tail(self, found: Found) -> str:
         """The last lines of the engine's log: short, printable, without what looks like a secret."""
         folder = self.folder(found.record.name) + (DELETING if found.deleting else "")
@@ -320,14 +323,14 @@ class LocalApi:
     def stop(self, process: Process, ctx: Context) -> None:
         """End the engine and everything it started; raises L(Fault) when it won't end, or OSError when we may not."""
         for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
-            if not Probe([process]).alive(process):
+            if not self.probe([process]).alive(process):
                 return
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             patience = ctx.narrowed(seconds)
-            while Probe([process]).alive(process) and patience.remaining() > 0:
+            while self.probe([process]).alive(process) and patience.remaining() > 0:
                 _pause(ctx, f"process {process.pid} is ending", Reason.TIMEOUT)
-        if Probe([process]).alive(process):
+        if self.probe([process]).alive(process):
             raise Fault(Reason.BUSY, f"process {process.pid} does not end even when it is killed")
 
     def finish_delete(self, found: Found | None, name: str) -> None:

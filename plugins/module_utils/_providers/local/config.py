@@ -66,10 +66,11 @@ class LocalConfig:
     addresses: ipaddress.IPv4Network
 
     @classmethod
-    def parse(cls, entry: str, block: t.Mapping[str, t.Any], environ: t.Mapping[str, str] = os.environ) -> LocalConfig:
+    def parse(cls, entry: str, block: t.Mapping[str, t.Any], environ: t.Mapping[str, str]) -> LocalConfig:
         """Check all options at once; raises C(ArgumentError) with one sentence for each fault.
 
         :param entry: configured name of the provider entry, for the messages.
+        :param environ: the environment variables.
         """
         problems: list[str] = []
 

@@ -30,11 +30,15 @@ PROCESS_FILE = "process.json"
 ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TZ")
 
 
-def identities(pids: t.Collection[int]) -> dict[int, str]:
+#: Runs a program and returns what it prints.
+Run = t.Callable[[t.Sequence[str]], str]
+
+
+def identities(pids: t.Collection[int], run: Run) -> dict[int, str]:
     """Of those processes that live: what tells each from a later process with the same pid. A zombie doesn't live."""
     if not pids:
         return {}
-    return _from_proc(pids) if sys.platform == "linux" else from_ps(pids)
+    return _from_proc(pids) if sys.platform == "linux" else from_ps(pids, run)
 
 
 def _from_proc(pids: t.Collection[int]) -> dict[int, str]:
@@ -53,28 +57,39 @@ def _from_proc(pids: t.Collection[int]) -> dict[int, str]:
     return living
 
 
-def from_ps(pids: t.Collection[int]) -> dict[int, str]:
+def from_ps(pids: t.Collection[int], run: Run) -> dict[int, str]:
     """The same by ps(1), whose start time has a resolution of one second."""
-    read, write = os.pipe()
-    argv = ["ps", "-o", "pid=,stat=,lstart=", "-p", ",".join(map(str, pids))]
-    environment = {**os.environ, "LC_ALL": "C"}
-    try:
-        child = os.posix_spawnp("ps", argv, environment, file_actions=[(os.POSIX_SPAWN_DUP2, write, 1)])
-    except OSError:
-        os.close(read)
-        raise
-    finally:
-        os.close(write)
-    with os.fdopen(read, encoding="ascii", errors="replace") as stream:
-        rows = [line.split(None, 2) for line in stream]
-    os.waitpid(child, 0)
+    argv = ["env", "LC_ALL=C", "ps", "-o", "pid=,stat=,lstart=", "-p", ",".join(map(str, pids))]
+    rows = [line.split(None, 2) for line in run(argv).splitlines()]
     return {int(pid): " ".join(start.split()) for pid, stat, start in rows if not stat.startswith("Z")}
+
+
+def output_of(argv: t.Sequence[str]) -> str:
+    """For this program alone, which has one thread and no Runner."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(write, 1)
+            os.execvp(argv[0], list(argv))
+        finally:
+            os._exit(127)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8", errors="replace") as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    return text
 
 
 def _record(folder: str, incarnation: str) -> bool:
     """Claim the instance for this process; False when another launch was first."""
     pid = os.getpid()
-    record = {"incarnation": incarnation, "pid": pid, "start": identities([pid])[pid], "started": time.time()}
+    record = {
+        "incarnation": incarnation,
+        "pid": pid,
+        "start": identities([pid], output_of)[pid],
+        "started": time.time(),
+    }
     draft = os.path.join(folder, f"{PROCESS_FILE}.{pid}")
     try:
         with open(draft, "w", encoding="ascii") as stream:

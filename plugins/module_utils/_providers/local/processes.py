@@ -14,7 +14,7 @@ import struct
 import sys
 import typing as t
 
-from .egress_launcher import identities
+from .egress_launcher import Run, identities
 from .records import Process
 
 CONNECT_SECONDS = 0.25
@@ -51,8 +51,8 @@ def _endpoint(text: str) -> tuple[str, int]:
 class Probe:
     """What the kernel says about some engines, asked once for all of them."""
 
-    def __init__(self, processes: t.Collection[Process]) -> None:
-        self._living = identities({process.pid for process in processes})
+    def __init__(self, processes: t.Collection[Process], run: Run) -> None:
+        self._living = identities({process.pid for process in processes}, run)
         self._listeners = Listeners() if sys.platform == "linux" and processes else None
 
     def alive(self, process: Process) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import os
 import typing as t
 
 from ..._squid.model import SquidConfig
@@ -56,7 +57,7 @@ CRASHED = "Crashed"
 
 def build(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> LocalProvider:
     """Touches nothing; raises C(InvalidArgument) for a bad configuration block."""
-    return LocalProvider(name, LocalConfig.parse(name, config), host)
+    return LocalProvider(name, LocalConfig.parse(name, config, os.environ), host)
 
 
 class LocalProvider:
@@ -118,7 +119,6 @@ class LocalProvider:
         if not NAME.fullmatch(request.name):
             raise self._error(Reason.INVALID_CONFIG, f"{request.name!r} is no name of an instance here", "create", None)
         identity = provider_id(self._config.host, request.name)
-        ctx.check("create", self.name, identity)
         with self._classified("create", identity, ctx):
             try:
                 with self._api.instance_lock(request.name, ctx):
@@ -190,19 +190,17 @@ class LocalProvider:
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
         name = self._name_in(provider_id, "get")
-        ctx.check("get", self.name, provider_id)
         with self._classified("get", provider_id, ctx):
             found = self._api.read(name)
             if found is None:
                 raise self._error(Reason.GONE, f"{provider_id} does not exist", "get", provider_id)
-            return self._instance(found, Probe([found.process] if found.process else []))
+            return self._instance(found, self._api.probe([found.process] if found.process else []))
 
     def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
         host, name = self._parsed(ref.provider_id, "delete")
         if host != self._config.host:
             self._log.info("%s %s: nothing to delete, its host is not configured any more", self.name, ref.provider_id)
             return Deleted(DeleteOutcome.GONE)
-        ctx.check("delete", self.name, ref.provider_id)
         with self._classified("delete", ref.provider_id, ctx):
             if self._api.present(name):
                 with self._api.instance_lock(name, ctx):
@@ -227,7 +225,7 @@ class LocalProvider:
             with self._classified("list", None, ctx):
                 scan = self._api.scan()
                 wanted = [found for found in scan.found if self._selected(found, selector)]
-                probe = Probe([found.process for found in wanted if found.process])
+                probe = self._api.probe([found.process for found in wanted if found.process])
                 instances = tuple(self._instance(found, probe) for found in wanted)
         except ProviderError as error:
             status = ScopeStatus(Completeness.FAILED, error.reason.wire, error.message)
@@ -241,7 +239,6 @@ class LocalProvider:
 
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         name = self._name_in(ref.provider_id, "mark")
-        ctx.check("mark", self.name, ref.provider_id)
         with self._classified("mark", ref.provider_id, ctx):
             if not self._api.present(name):
                 raise self._error(Reason.GONE, f"{ref.provider_id} does not exist", "mark", ref.provider_id)

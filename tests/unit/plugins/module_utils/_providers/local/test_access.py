@@ -138,7 +138,7 @@ def test_many_clients_at_once(engine, provider, request_for, serving, client_of,
     instance = serving(provider, request_for(squid=LOOPBACK))
     with socket.create_connection((instance.address, 3128)):  # one that says nothing keeps nobody waiting
         client = client_of(instance, user=None)
-        assert [client.get(origin.url)[0] for _ in range(20)] == [200] * 20
+        assert [client.get(origin.url)[0] for _unused in range(20)] == [200] * 20
 
 
 def test_a_kept_connection_serves_only_the_server_it_was_checked_for(engine, provider, request_for, serving, origin):

@@ -32,14 +32,14 @@ def test_a_state_home_that_is_not_absolute_counts_as_not_set(monkeypatch, state_
 def test_home_and_variables_are_expanded(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("WHERE", "there")
-    assert LocalConfig.parse("lab", {"directory": "~/$WHERE/"}).directory == "/home/me/there"
+    assert LocalConfig.parse("lab", {"directory": "~/$WHERE/"}, {}).directory == "/home/me/there"
 
 
 def test_all_that_may_be_said():
     block = {"directory": "/srv/e", "host": "node-1.example", "engine": "proxy.py", "addresses": "127.9.0.0/24"}
     jsonschema.validate(block, SCHEMA)
     expected = LocalConfig("/srv/e", "node-1.example", "proxy.py", ipaddress.IPv4Network("127.9.0.0/24"))
-    assert LocalConfig.parse("lab", block) == expected
+    assert LocalConfig.parse("lab", block, {}) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_all_that_may_be_said():
 )
 def test_a_bad_value_is_named_with_what_is_allowed(block, named):
     with pytest.raises(ArgumentError) as raised:
-        LocalConfig.parse("lab", block)
+        LocalConfig.parse("lab", block, {})
     assert len(raised.value.problems) == 1
     for part in ["provider lab", *named]:
         assert part in raised.value.message
@@ -73,7 +73,7 @@ def test_a_bad_value_is_named_with_what_is_allowed(block, named):
 
 def test_all_faults_are_told_at_once():
     with pytest.raises(ArgumentError) as raised:
-        LocalConfig.parse("lab", {"host": "a/b", "engine": "nginx", "addresses": "x", "more": 1})
+        LocalConfig.parse("lab", {"host": "a/b", "engine": "nginx", "addresses": "x", "more": 1}, {})
     assert len(raised.value.problems) == 4
 
 

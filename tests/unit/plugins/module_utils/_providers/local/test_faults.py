@@ -46,10 +46,15 @@ def _die(*_args: object, **_kwargs: object) -> None:
     raise _Killed
 
 
+def _seam(provider):
+    """Its LocalApi, behind what times the calls."""
+    return provider._api._api
+
+
 def _killed_at(provider, step: str, call: Callable[[], object]) -> None:
     """A run that dies when it comes to a step of the seam."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(provider._api, step, _die)
+        patched.setattr(_seam(provider), step, _die)
         with pytest.raises(_Killed):
             call()
 
@@ -148,14 +153,14 @@ def test_the_end_of_the_log_says_why_it_crashed(engine, backend, provider, reque
     request = request_for()
     with socket.socket() as rival:
         rival.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        launch = provider._api.launch
+        launch = _seam(provider).launch
 
         def take_the_port_first(record, order):
             rival.bind((record.address, record.port))
             rival.listen()
             launch(record, order)
 
-        provider._api.launch = take_the_port_first
+        _seam(provider).launch = take_the_port_first
         identity = provider.create(request, ctx).provider_id
         found = until(lambda: (now := provider.get(identity, ctx)).state is State.STOPPED and now)
         assert found.cause == "Crashed"
@@ -196,10 +201,12 @@ def test_a_recycled_pid_is_never_killed(provider, backend, request_for, serving,
 
 def test_an_engine_that_ignores_sigterm_is_killed(provider, backend, request_for, serving, until, ctx, monkeypatch):
     request = request_for()
-    launch = provider._api.launch
+    launch = _seam(provider).launch
     script = "trap '' TERM INT; echo started; while :; do sleep 0.05; done"
     argv = ("/bin/sh", "-c", script, str(backend.directory / "marker"))
-    monkeypatch.setattr(provider._api, "launch", lambda record, it: launch(record, dataclasses.replace(it, argv=argv)))
+    monkeypatch.setattr(
+        _seam(provider), "launch", lambda record, it: launch(record, dataclasses.replace(it, argv=argv))
+    )
     created = provider.create(request, ctx)
     log = backend.folder(request.name) / "engine.log"
     until(lambda: log.exists() and "started" in log.read_text())
@@ -226,10 +233,10 @@ def test_a_clock_set_back_changes_nothing(provider, backend, request_for, servin
 
 def _launch(backend, folder: Path, incarnation: str, *argv: str) -> tuple[int, str]:
     order = {"folder": str(folder), "incarnation": incarnation, "argv": argv, "log": str(folder / "log"), "seconds": 10}
-    provider = backend.provider()
-    provider._api._install(egress_launcher)
-    status, output, _errors = provider._api._runner(
-        [provider._api._python, str(backend.directory / "egress_launcher.py")], stdin=json.dumps(order)
+    seam = _seam(backend.provider())
+    seam._install(egress_launcher)
+    status, output, _errors = seam._runner(
+        [seam._python, str(backend.directory / "egress_launcher.py")], stdin=json.dumps(order)
     )
     return status, output
 
@@ -244,7 +251,7 @@ def folder(backend) -> Path:
 def test_only_one_launch_wins(backend, folder):
     engine = ("/bin/sh", "-c", "echo engine; sleep 60", str(folder / "x"))
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        outcomes = [pool.submit(_launch, backend, folder, "a" * 16, *engine) for _ in range(4)]
+        outcomes = [pool.submit(_launch, backend, folder, "a" * 16, *engine) for _unused in range(4)]
     assert [outcome.result() for outcome in outcomes] == [(0, "")] * 4
     pid = json.loads((folder / "process.json").read_text())["pid"]
     assert {os.getsid(process) for process in backend.processes()} == {pid}
@@ -267,7 +274,7 @@ def test_an_engine_that_can_t_be_started_can_be_tried_again(backend, folder):
 
 def test_a_launcher_that_dies_is_no_proxy(provider, backend, request_for, serving, ctx, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(provider._api, "_runner", lambda argv, stdin="": (-14, "", "first\nAlarm clock\n"))
+        patched.setattr(_seam(provider), "_runner", lambda argv, stdin="": (-14, "", "first\nAlarm clock\n"))
         reason, message = _reason_of(lambda: provider.create(request_for(), ctx))
     assert reason is Reason.API_ERROR
     assert "status -14" in message
@@ -567,7 +574,7 @@ def test_a_full_disk_keeps_marks_as_they_were_and_can_be_emptied(
 def test_threads_that_create_the_same_proxy_make_one(engine, provider, backend, request_for, until, ctx):
     request = request_for()
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        created = [pool.submit(provider.create, request, ctx) for _ in range(6)]
+        created = [pool.submit(provider.create, request, ctx) for _unused in range(6)]
     outcomes = [future.result() for future in created]
     assert len({outcome.incarnation for outcome in outcomes}) == 1
     assert sorted(outcome.outcome.value for outcome in outcomes) == ["adopted"] * 5 + ["created"]
@@ -591,7 +598,7 @@ backend, request = given
 provider, ctx = backend.provider(), Context.within(60)
 print("ready", flush=True)
 sys.stdin.buffer.readline()
-for _ in range(5):
+for _unused in range(5):
     try:
         created = provider.create(request, ctx)
         print(created.outcome.value)
@@ -600,7 +607,7 @@ for _ in range(5):
         print(error.reason.wire)
 """
     fast = dataclasses.replace(backend, engine="proxy.py")  # it ends at once on SIGTERM
-    runs = [start_elsewhere(program, fast, request_for()) for _ in range(3)]
+    runs = [start_elsewhere(program, fast, request_for()) for _unused in range(3)]
     assert [run.stdout.readline() for run in runs] == [b"ready\n"] * 3
     for run in runs:
         run.stdin.write(b"\n")

@@ -84,7 +84,7 @@ def test_a_repeated_create_adopts(engine, provider, backend, request_for, servin
 
 def test_delete_is_idempotent(provider, request_for, serving, ctx):
     instance = serving(provider, request_for())
-    for _ in range(2):
+    for _unused in range(2):
         assert provider.delete(instance.ref, ctx).outcome is DeleteOutcome.GONE
 
 

@@ -10,12 +10,14 @@ import os
 import socket
 import subprocess
 import sys
+import typing as t
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.crawl.egress.plugins.module_utils._providers.local import egress_launcher, processes
 from ansible_collections.crawl.egress.plugins.module_utils._providers.local.records import Process
+from ansible_collections.crawl.egress.tests.unit.plugins.local_backend import run_program
 
 IDLE = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
 
@@ -29,13 +31,21 @@ def idle():
     process.communicate()
 
 
+def _run(argv: t.Sequence[str]) -> str:
+    return run_program(argv)[1]
+
+
+def _living(*pids: int) -> dict[int, str]:
+    return egress_launcher.identities(pids, _run)
+
+
 def _process(pid: int, start: str) -> Process:
     return Process("0123456789abcdef", pid, start, 0.0)
 
 
 @pytest.fixture(params=[egress_launcher.identities, egress_launcher.from_ps], ids=["proc", "ps"])
 def identities(request):
-    return request.param
+    return lambda pids: request.param(pids, _run)
 
 
 def test_the_living_have_an_identity(identities, idle):
@@ -53,18 +63,26 @@ def test_the_dead_have_none(identities, idle):
 
 
 def test_nobody_is_asked_about():
-    assert egress_launcher.identities([]) == {}
+    assert _living() == {}
+
+
+def test_the_launcher_asks_ps_by_itself():
+    folder = os.path.dirname(egress_launcher.__file__)
+    program = f"import sys; sys.path.append({folder!r}); import egress_launcher as it; "
+    program += f"print(it.from_ps([{os.getpid()}], it.output_of))"
+    expected = egress_launcher.from_ps([os.getpid()], _run)
+    assert run_program([sys.executable, "-B", "-c", program]) == (0, f"{expected}\n", "")
 
 
 def test_two_processes_differ(idle):
-    found = egress_launcher.identities([os.getpid(), idle.pid])
+    found = _living(os.getpid(), idle.pid)
     assert found[os.getpid()] != found[idle.pid]
 
 
 def test_a_recycled_pid_is_another_process(idle):
-    start = egress_launcher.identities([idle.pid])[idle.pid]
+    start = _living(idle.pid)[idle.pid]
     ours, recycled = _process(idle.pid, start), _process(idle.pid, "an earlier one")
-    probe = processes.Probe([ours, recycled])
+    probe = processes.Probe([ours, recycled], _run)
     assert probe.alive(ours)
     assert not probe.alive(recycled)
 
@@ -75,16 +93,16 @@ def test_a_name_with_parentheses_and_blanks_confuses_nobody(tmp_path):
     program.chmod(0o755)
     with subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        assert process.pid in egress_launcher.identities([process.pid])
+        assert process.pid in _living(process.pid)
         process.stdin.close()
 
 
 def test_only_the_process_s_own_socket_counts(idle):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address, port = server.getsockname()
-        living = egress_launcher.identities([os.getpid(), idle.pid])
+        living = _living(os.getpid(), idle.pid)
         ours, other = _process(os.getpid(), living[os.getpid()]), _process(idle.pid, living[idle.pid])
-        probe = processes.Probe([ours, other])
+        probe = processes.Probe([ours, other], _run)
         assert probe.accepts(ours, address, port)
         assert not probe.accepts(other, address, port)
         assert not probe.accepts(ours, "127.0.0.2", port)
@@ -94,7 +112,7 @@ def test_a_connection_tells_where_there_is_no_table(monkeypatch):
     monkeypatch.setattr(processes.sys, "platform", "darwin")
     ours = _process(os.getpid(), "x")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        probe = processes.Probe([ours])
+        probe = processes.Probe([ours], lambda argv: "")
         assert probe.accepts(ours, *server.getsockname())
         port = server.getsockname()[1]
     assert not probe.accepts(ours, "127.0.0.1", port)

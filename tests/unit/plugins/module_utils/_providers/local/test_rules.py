@@ -152,10 +152,10 @@ def test_who_is_known(users):
 
 
 def test_a_right_password_is_computed_once_in_a_while_a_wrong_one_each_time(users):
-    for _ in range(3):
+    for _unused in range(3):
         assert not _asks(users, _header("crawler", "secret"))
     assert users._verify.calls == 1
-    for _ in range(3):
+    for _unused in range(3):
         assert _asks(users, _header("crawler", "wrong"))
     assert users._verify.calls == 4
     users.now = CREDENTIALS_SECONDS + 1
