@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import typing as t
 
 from .._errors import EgressError, ProviderError
@@ -25,6 +26,7 @@ class Place:
 
     :ivar scope: None when any scope of the provider may serve.
     :ivar content: what the spec hash is taken of; empty when there is a fault.
+    :ivar settings: digest of the provider entry's whole configuration block.
     :ivar fault: why nothing can ever be created here as it is specified.
     """
 
@@ -33,6 +35,7 @@ class Place:
     scope: Scope | None = None
     content: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict, repr=False)
     digest: str = ""
+    settings: str = ""
     fault: EgressError | None = None
 
     def holds(self, instance: Instance) -> bool:
@@ -64,8 +67,7 @@ class Slot:
     def latch_key(self) -> str:
         """Changes with every edit that could cure a permanent refusal."""
         place = self.places[0]
-        text = "\0".join(map(str, (place.provider, place.placement, place.digest)))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _digest(place.provider, place.placement, place.digest, place.settings)
 
 
 def resolve(
@@ -76,17 +78,19 @@ def resolve(
     :param broken: entries that could not be built, and why.
     """
     known: dict[tuple[Candidate, int, int], Place] = {}
+    settings = {e.name: _digest(json.dumps(e.config, sort_keys=True, default=str)) for e in desired.providers}
 
     def place(candidate: Candidate, port: int, guest: Guest) -> Place:
         # A guest can be large and is shared by the members of a pool: its identity is enough within one run.
         key = (candidate, port, id(guest))
         if key not in known:
             fault = broken.get(candidate.provider)
-            known[key] = (
+            made = (
                 Place(candidate.provider, candidate.placement, fault=fault)
                 if fault
                 else _place(candidate, port, guest, providers[candidate.provider])
             )
+            known[key] = dataclasses.replace(made, settings=settings.get(candidate.provider, ""))
         return known[key]
 
     return tuple(Slot(spec, tuple(place(c, spec.port, spec.guest) for c in spec.candidates)) for spec in desired.specs)
@@ -99,3 +103,7 @@ def _place(candidate: Candidate, port: int, guest: Guest, provider: Provider) ->
     except ProviderError as fault:
         return Place(candidate.provider, candidate.placement, fault=fault)
     return Place(candidate.provider, candidate.placement, scope, content, spec_hash(content) or "")
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
