@@ -34,9 +34,11 @@ from ansible_collections.crawl.egress.tests.kubernetes.api import Absent, Refuse
 from ansible_collections.crawl.egress.tests.kubernetes.gate import Answer, Gate, Once
 from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
 from ansible_collections.crawl.egress.tests.kubernetes.proxies import no_program
+from ansible_collections.crawl.egress.tests.kubernetes.rbac import Permission, permissions, rules
 from ansible_collections.crawl.egress.tests.kubernetes.standin import StandIn
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
+LEAST = permissions("namespace", "network-policy", "service")
 FINALIZER = "example.com/kit"
 NO_NAMESPACE = {
     "kind": "Status",
@@ -49,7 +51,11 @@ NO_NAMESPACE = {
 
 
 class KubernetesHarness(Harness):
-    """One namespace. :ivar options: of the provider's configuration; what a proxy needs besides its Pod, too."""
+    """One namespace, as somebody who may do what the documentation says that it takes, and nothing else.
+
+    :cvar options: of the provider's configuration; what a proxy needs besides its Pod, too.
+    :param granted: other permissions than those.
+    """
 
     settle = 60.0
     patience = 8.0
@@ -60,12 +66,15 @@ class KubernetesHarness(Harness):
         "network_policy": True,
     }
 
-    def __init__(self, namespace: Namespace, stand_in: StandIn, gate: Gate) -> None:
+    def __init__(
+        self, namespace: Namespace, stand_in: StandIn, gate: Gate, granted: Sequence[Permission] = LEAST
+    ) -> None:
         self._namespace = namespace
         self._stand_in = stand_in
         self._api = namespace.api
         self._gate = gate
-        self.credentials = [namespace.token]
+        self.credentials = [self._token_of(granted)]
+        gate.token_file.write_text(self.credentials[0])
 
     def build(self, variant: Variant = Variant.FULL, prefix: str = DEFAULT_PREFIX) -> Provider:
         namespace = self._namespace.name if variant is Variant.FULL else "default"
@@ -214,8 +223,10 @@ class KubernetesHarness(Harness):
 
     def _powerless(self) -> str:
         """The token of somebody who may do nothing with Pods."""
-        rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
-        document = yaml.safe_load(self._namespace.service_account([rule]).read_text())
+        return self._token_of([Permission("", "configmaps", "get")])
+
+    def _token_of(self, granted: Sequence[Permission]) -> str:
+        document = yaml.safe_load(self._namespace.service_account(rules(granted)).read_text())
         return document["users"][0]["user"]["token"]
 
 
