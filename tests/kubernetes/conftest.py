@@ -98,9 +98,8 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | GivenCluster]:
 
 
 @pytest.fixture(scope="session")
-def _pod_addresses(cluster: Cluster) -> Iterator[str]:
-    first = ipaddress.ip_address(cluster.address)
-    return (str(first + number) for number in itertools.count(1))
+def _pod_addresses(cluster: Cluster) -> Iterator[int]:
+    return itertools.count(int(ipaddress.ip_address(cluster.address)) + 1)
 
 
 @contextlib.contextmanager

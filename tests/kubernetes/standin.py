@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import threading
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from ansible_collections.crawl.egress.tests.kubernetes.api import Api, Refused
 from ansible_collections.crawl.egress.tests.kubernetes.outcomes import RUNNING, Outcome
 
 NODE = "stand-in"
+WORKERS = 4
 
 
 def add_node(api: Api) -> None:
@@ -41,34 +44,39 @@ class StandIn:
     """Serves the Pods of one namespace.
 
     Args:
-        addresses: those that its Pods get, one after another.
+        addresses: of its Pods, one after another.
     """
 
-    def __init__(self, kubeconfig: Path, namespace: str, addresses: Iterator[str]) -> None:
+    def __init__(self, kubeconfig: Path, namespace: str, addresses: Iterator[int]) -> None:
         self._api = Api(kubeconfig)
         self._path = f"/api/v1/namespaces/{namespace}/pods"
         self._addresses = addresses
         self._default = RUNNING
         self._outcomes: dict[str, Outcome] = {}
         self._settled: dict[str, str] = {}  # address by UID of the Pods that have become something
-        self._lock = threading.RLock()
+        self._locks = [threading.Lock() for _ in range(8 * WORKERS)]  # no two changes of one Pod at once
+        self._events: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
         self._at_work = threading.Event()
         self._at_work.set()
         self._stopping = threading.Event()
         self._response: urllib3.HTTPResponse | None = None
-        self._thread = threading.Thread(target=self._serve, name=f"stand-in {namespace}", daemon=True)
-        self._thread.start()
+        # several, since a Pod takes a few round trips, and some tests have many Pods
+        self._threads = [
+            threading.Thread(target=target, daemon=True) for target in (self._serve, *WORKERS * [self._work])
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def becomes(self, outcome: Outcome, *names: str) -> None:
         """Say what becomes of new Pods: of those names, or of all others."""
-        with self._lock:
-            self._outcomes.update(dict.fromkeys(names, outcome))
-            if not names:
-                self._default = outcome
+        self._outcomes.update(dict.fromkeys(names, outcome))
+        if not names:
+            self._default = outcome
 
     def report(self, name: str, outcome: Outcome) -> None:
         """Change the status of a Pod that is there, now."""
-        with self._lock:
+        uid = self._api.get(f"{self._path}/{name}")["metadata"]["uid"]
+        with self._lock(uid):
             self._settle(self._api.get(f"{self._path}/{name}"), outcome)
 
     def pause(self) -> None:
@@ -82,19 +90,28 @@ class StandIn:
     def close(self) -> None:
         self._stopping.set()
         self._at_work.set()
+        self._end_watch()
+        for _ in range(WORKERS):
+            self._events.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._api.close()
+
+    def _end_watch(self) -> None:
         response = self._response
         if response is not None:
             with contextlib.suppress(ValueError, OSError):  # it has ended by itself
                 response.shutdown()
-        self._thread.join()
-        self._api.close()
+
+    def _lock(self, uid: str) -> threading.Lock:
+        return self._locks[hash(uid) % len(self._locks)]
 
     def _serve(self) -> None:
         while not self._stopping.is_set():
             try:
                 listing = self._api.get(self._path)
                 for pod in listing["items"]:
-                    self._handle("ADDED", pod)
+                    self._events.put(("ADDED", pod))
                 version = listing["metadata"]["resourceVersion"]
                 with self._api.watch(f"{self._path}?watch=1&resourceVersion={version}") as response:
                     self._response = response
@@ -113,27 +130,35 @@ class StandIn:
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     return
-                self._handle(event["type"], event["object"])
+                self._events.put((event["type"], event["object"]))
+
+    def _work(self) -> None:
+        while (event := self._events.get()) is not None:
+            self._at_work.wait()
+            if self._stopping.is_set():
+                continue
+            try:
+                self._handle(*event)
+            except (Refused, urllib3.exceptions.HTTPError) as error:
+                # it may have changed meanwhile, and then there is another event; else a new listing brings it again
+                if getattr(error, "status", None) not in (404, 409):
+                    self._end_watch()
 
     def _handle(self, kind: str, pod: dict[str, Any]) -> None:
-        self._at_work.wait()
-        if self._stopping.is_set():
-            return
+        """Do what an event calls for."""
         meta = pod["metadata"]
-        with self._lock:
+        with self._lock(meta["uid"]):
             if kind == "DELETED":
                 self._settled.pop(meta["uid"], None)
             elif "deletionTimestamp" in meta:
                 if pod["spec"].get("nodeName") == NODE and meta.get("deletionGracePeriodSeconds") != 0:
                     self._finish(meta)
             elif meta["uid"] not in self._settled:
-                with _absent_is_fine():
-                    self._settle(pod, self._outcomes.get(meta["name"], self._default))
+                self._settle(pod, self._outcomes.get(meta["name"], self._default))
 
     def _finish(self, meta: dict[str, Any]) -> None:
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-        with _absent_is_fine():
-            self._api.delete(f"{self._path}/{meta['name']}", options)
+        self._api.delete(f"{self._path}/{meta['name']}", options)
 
     def _settle(self, pod: dict[str, Any], outcome: Outcome) -> None:
         meta = pod["metadata"]
@@ -143,17 +168,7 @@ class StandIn:
             self._api.post(
                 f"{path}/binding", {"metadata": {"name": meta["name"], "uid": meta["uid"]}, "target": target}
             )
-        address = self._settled.get(meta["uid"]) or next(self._addresses)
+        address = self._settled.get(meta["uid"]) or str(ip_address(next(self._addresses)))
         status = outcome.status(pod, address)
         self._api.patch(f"{path}/status", {"metadata": {"uid": meta["uid"]}, "status": status})
         self._settled[meta["uid"]] = address
-
-
-@contextlib.contextmanager
-def _absent_is_fine() -> Iterator[None]:
-    """The Pod that an event was about may be gone, or another one may have its name."""
-    try:
-        yield
-    except Refused as refused:
-        if refused.status not in (404, 409):
-            raise
