@@ -26,7 +26,6 @@ class Clock(t.Protocol):
 
     def sleep(self, seconds: float, cancel: threading.Event) -> None:
         """Return after so many seconds, or at once when C(cancel) is set."""
-        ...
 
 
 class SystemClock:

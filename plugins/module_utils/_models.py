@@ -157,7 +157,7 @@ class CreateOutcome(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Created:
-    """:ivar outcome: ADOPTED when an instance of that name and with fitting marks was there already and not deleting."""
+    """:ivar outcome: ADOPTED when an instance of that name and with fitting marks was there already."""
 
     provider_id: str
     incarnation: str

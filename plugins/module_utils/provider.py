@@ -100,7 +100,6 @@ class Runner(t.Protocol):
 
     def __call__(self, argv: t.Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
         """Return (exit status, standard output, standard error); C(argv) never holds a secret, C(stdin) may."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,15 +126,12 @@ class Provider(t.Protocol):
     @property
     def profile(self) -> Profile:
         """What it declares about itself; a plain class attribute will do."""
-        ...
 
     def scope_of(self, placement: Placement) -> Scope | None:
         """Pure. The scope in which this placement lives; None when any scope of the provider may serve."""
-        ...
 
     def scope_of_id(self, provider_id: str) -> Scope:
         """Pure and strict. Raises C(Permanent/MalformedID)."""
-        ...
 
     def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
         """Pure. What forces a replacement when it changes: plain JSON values, catalogue keys resolved to their content.
@@ -144,7 +140,6 @@ class Provider(t.Protocol):
         never is. Raises C(Permanent/InvalidPlacement) or C(Permanent/InvalidConfig) naming field, value and what is
         allowed, for what it can never satisfy.
         """
-        ...
 
     def create(self, request: CreateRequest, ctx: Context) -> Created:
         """Idempotent by C(request.name); writes all marks in the call that creates; returns once it is submitted.
@@ -152,19 +147,15 @@ class Provider(t.Protocol):
         An existing instance is adopted only when managed, of the same install, UID and slot, and not deleting;
         otherwise C(Permanent/Conflict) (C(Transient/Busy) while deleting) and it stays untouched. Never NotFound.
         """
-        ...
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
         """Raises C(NotFound) when, and only when, it is gone; while it is being deleted it is returned as deleting."""
-        ...
 
     def delete(self, ref: InstanceRef, ctx: Context) -> Deleted:
         """Idempotent; removes all that Create made. Another incarnation under that name counts as gone, untouched."""
-        ...
 
     def list_by_tag(self, selector: Selector, ctx: Context) -> Listing:
         """Only instances with the managed mark. Covers every scope in which this provider can create."""
-        ...
 
 
 @t.runtime_checkable
@@ -173,7 +164,6 @@ class Marker(t.Protocol):
 
     def set_mark(self, ref: InstanceRef, key: str, value: str | None, ctx: Context) -> None:
         """Set one mark by its short name, or remove it (None). Idempotent. C(NotFound) when the incarnation is gone."""
-        ...
 
 
 @t.runtime_checkable
@@ -185,7 +175,6 @@ class Checker(t.Protocol):
 
         With the credentials, verbs and scope that list and create use, and cheap: one page, one object.
         """
-        ...
 
 
 @t.runtime_checkable
@@ -194,11 +183,9 @@ class Sweeper(t.Protocol):
 
     def list_leftovers(self, selector: Selector, ctx: Context) -> LeftoverListing:
         """Marked secondary resources that no instance uses."""
-        ...
 
     def delete_leftover(self, leftover: Leftover, ctx: Context) -> None:
         """Idempotent; re-reads marks and incarnation and leaves alone what has changed or is used again."""
-        ...
 
 
 @t.runtime_checkable
@@ -210,7 +197,6 @@ class Preflight(t.Protocol):
 
         Called in check mode, once for many requests that differ in nothing but their names. Changes nothing.
         """
-        ...
 
 
 @t.runtime_checkable
@@ -222,7 +208,6 @@ class Diagnoser(t.Protocol):
 
         C(NotFound) when the incarnation is gone.
         """
-        ...
 
 
 @dataclasses.dataclass(frozen=True)

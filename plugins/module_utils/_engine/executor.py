@@ -45,7 +45,6 @@ class Outcome(t.Generic[T]):
 class Executor(t.Protocol):
     def run(self, jobs: t.Sequence[Job[T]], ctx: Context) -> t.Iterator[Outcome[T]]:
         """Yield each job's outcome, in the caller's thread, as it is known; every job has exactly one."""
-        ...
 
 
 def perform(index: int, job: Job[T]) -> Outcome[T]:
@@ -86,7 +85,7 @@ class DaemonThreads:
                     return
                 results.put(perform(index, job))
 
-        for _ in range(min(self._size, len(jobs))):
+        for _unused in range(min(self._size, len(jobs))):
             threading.Thread(target=work, daemon=True, name="egress-call").start()
         missing = set(range(len(jobs)))
         grace_ends: float | None = None

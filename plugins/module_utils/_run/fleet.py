@@ -128,7 +128,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _scope(text: str, desired: Desired) -> tuple[str, Scope]:
-    provider, _, scope = text.partition(":")
+    provider, _colon, scope = text.partition(":")
     known = [entry.name for entry in desired.providers]
     if not scope or provider not in known:
         raise ValueError(f"{text!r} is not allowed (provider:scope, the provider one of: {', '.join(known)})")

@@ -78,7 +78,7 @@ def delete_and_delete_at_once(bench: Bench) -> None:
 @must
 def create_and_delete_at_once(bench: Bench) -> None:
     """A Create and a Delete of one name at once leave either nothing or one instance; one made anew survives."""
-    for _ in range(_CROWD):
+    for _unused in range(_CROWD):
         old = bench.create()
         outcomes = bench.together(("create", bench.create), ("delete", functools.partial(bench.delete, old)))
         _only_transient(outcomes, "a Create and a Delete")

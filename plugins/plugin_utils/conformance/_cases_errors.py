@@ -19,7 +19,7 @@ Call = Callable[[], object]
 
 def _methods(bench: Bench, created: Created) -> Iterator[tuple[str, Call]]:
     yield "get", lambda: bench.get(created.provider_id)
-    yield "list", lambda: bench.listing()
+    yield "list", bench.listing
     yield "create", lambda: bench.create(bench.request("other"))
     yield "delete", lambda: bench.delete(created)
 

@@ -43,8 +43,11 @@ def mark_of_another_incarnation(bench: Bench) -> None:
     bench.gone(old)
 
     def late(target: InstanceRef) -> None:
-        call = lambda: bench.provider.set_mark(target, HOLD, "1900000000", bench.ctx())  # noqa: E731
-        bench.refused(call, ErrorClass.NOT_FOUND, when="set_mark on what is gone")
+        bench.refused(
+            lambda: bench.provider.set_mark(target, HOLD, "1900000000", bench.ctx()),
+            ErrorClass.NOT_FOUND,
+            when="set_mark on what is gone",
+        )
 
     late(ref(old))
     new = bench.create()

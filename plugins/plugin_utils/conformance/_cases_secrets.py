@@ -93,7 +93,7 @@ def _live(bench: Bench, ear: _Ear, guest: Guest) -> None:
         if kind.whom == "scope" and kind.not_applicable(bench.profile) is None and kind is not Trouble.HANG:
             with bench.trouble(kind):
                 ear.hear(create)
-                ear.hear(lambda: bench.listing())
+                ear.hear(bench.listing)
     ear.hear(create)
     ear.look()
     require(bool(made), "nothing could be created")

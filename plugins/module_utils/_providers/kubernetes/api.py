@@ -89,27 +89,21 @@ class KubernetesApi(t.Protocol):
         self, resource: Resource, namespace: str | None, ctx: Context, *, labels: str = "", fields: str = ""
     ) -> list[Json]:
         """List: all pages. One that expired on the way (410) begins it anew, in one page."""
-        ...
 
     def peek(self, resource: Resource, namespace: str | None, ctx: Context, *, labels: str = "") -> None:
         """Find out whether a list would be answered, at the price of one object."""
-        ...
 
     def patch(self, resource: Resource, namespace: str, name: str, changes: Json, ctx: Context) -> Json:
         """A JSON merge patch. C(metadata.uid) and C(metadata.resourceVersion) in it are preconditions."""
-        ...
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Json, ctx: Context) -> Json:
         """:param options: C(DeleteOptions). Answers the object that is being deleted, or a Status when it is gone."""
-        ...
 
     def log(self, namespace: str, pod: str, ctx: Context, *, container: str, lines: int, previous: bool) -> str:
         """The last lines of a container; bytes that are no text are replaced."""
-        ...
 
     def version(self, ctx: Context) -> str:
         """The API server's C(gitVersion)."""
-        ...
 
 
 def require_sdk(entry: str) -> None:

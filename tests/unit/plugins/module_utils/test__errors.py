@@ -64,7 +64,7 @@ def test_a_provider_error_has_the_class_of_its_reason(reason: Reason) -> None:
 @pytest.mark.parametrize("reason", OTHERS, ids=lambda reason: reason.wire)
 def test_a_reason_without_a_class_is_no_reason_of_a_provider(reason: Reason) -> None:
     with pytest.raises(ValueError, match=reason.wire):
-        ProviderError(reason, "no", op="get", provider="lab")
+        raise ProviderError(reason, "no", op="get", provider="lab")
 
 
 @pytest.mark.parametrize("reason", OTHERS, ids=lambda reason: reason.wire)

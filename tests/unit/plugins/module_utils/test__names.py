@@ -57,7 +57,7 @@ def test_a_million_uids_have_a_million_names() -> None:
     source = random.Random(2)
     # By their first letter, and as bytes in a row, so that this takes 15 MB and not 100.
     rests: dict[str, bytearray] = collections.defaultdict(bytearray)
-    for _ in range(10**6):
+    for _unused in range(10**6):
         digits = f"{source.getrandbits(128):032x}"
         name = instance_name("-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])))
         rests[name[6]] += name[7:].encode()

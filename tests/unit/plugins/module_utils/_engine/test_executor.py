@@ -57,7 +57,7 @@ def test_no_more_calls_at_a_time_than_allowed():
         with gate:
             inside.pop()
 
-    list(DaemonThreads(3).run([job(call) for _ in range(12)], Context.within(60)))
+    list(DaemonThreads(3).run([job(call) for _unused in range(12)], Context.within(60)))
     assert max(most) <= 3
 
 
@@ -74,7 +74,7 @@ def test_what_hangs_is_left_behind(seconds, cancelled, reason):
             ctx.cancel.set()
         forever.wait()
 
-    outcomes = list(DaemonThreads(2).run([job(hang) for _ in range(5)], ctx))
+    outcomes = list(DaemonThreads(2).run([job(hang) for _unused in range(5)], ctx))
     assert sorted(o.index for o in outcomes) == [0, 1, 2, 3, 4]
     assert {o.error.reason for o in outcomes} == {reason}
     assert len(started) == 2

@@ -206,7 +206,7 @@ def test_two_entries_over_one_scope_show_each_instance_once():
 
 def test_a_proxy_without_a_zone_goes_where_every_run_would_put_it():
     homes = []
-    for _ in range(2):
+    for _unused in range(2):
         world = World.of(scopes=["zones/a", "zones/b", "zones/c"])
         anywhere = [spec(f"p{i}", Candidate("one", Placement())) for i in range(12)]
         converged(world, desired(*anywhere))

@@ -141,9 +141,9 @@ class TestDocument:
         tagged = DataLoader().load(json.dumps(document(proxies=[{"name": "a", "port": 1}])))
         desired = module.parse_document(tagged, types)
         assert desired == module.parse_document(document(proxies=[{"name": "a", "port": 1}]), types)
-        assert type(desired.install) is type(desired.specs[0].name) is type(desired.specs[0].guest.squid.users[0].name)
-        assert type(desired.install) is str
-        assert type(desired.specs[0].port) is int
+        spec = desired.specs[0]
+        kinds = [value.__class__ for value in (desired.install, spec.name, spec.guest.squid.users[0].name, spec.port)]
+        assert kinds == [str, str, str, int]
 
     def test_whole_floats_from_templates_are_numbers(self, types: Types) -> None:
         desired = module.parse_document(document(pools=[{"name": "eu", "replicas": 10 / 5}]), types)

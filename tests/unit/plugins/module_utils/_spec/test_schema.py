@@ -46,7 +46,7 @@ def test_no_mapping_takes_unknown_keys_and_every_key_is_described() -> None:
     "path", [".policy.max_surge", ".policy.max_age", ".policy.breaker", ".pools[].fallbacks", ".pools[].weights"]
 )
 def test_keys_of_later_issues_are_unknown(path: str) -> None:
-    parent, _, key = path.rpartition(".")
+    parent, _dot, key = path.rpartition(".")
     assert key not in dict(mappings(schema.document_schema(TYPES)))[parent]["properties"]
 
 

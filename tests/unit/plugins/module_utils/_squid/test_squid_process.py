@@ -244,7 +244,7 @@ def test_credentials_do_not_reach_the_origin(start, origin, make_hash):
 
 def test_nothing_is_cached(start, origin):
     proxy = start(LOOPBACK)
-    assert [proxy.get(origin.url).status for _ in range(2)] == [200, 200]
+    assert [proxy.get(origin.url).status for _unused in range(2)] == [200, 200]
     assert len(origin.requests) == 2
 
 
