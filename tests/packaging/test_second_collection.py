@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.crawl.egress.tests.packaging.test_tarball import BIN, run, tarball  # noqa: F401
+from ansible_collections.crawl.egress.tests.packaging.test_tarball import BIN, build, run
 
 ACME = Path(__file__).with_name("acme")
 THING = "ansible_collections/acme/cloud/plugins/plugin_utils/thing.py"
@@ -127,12 +127,13 @@ PLAYBOOK = """
 
 
 @pytest.fixture(scope="module")
-def installed(tarball: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where both collections are."""
     folder = tmp_path_factory.mktemp("both")
+    ours = build(tmp_path_factory.mktemp("ours"))
     run(BIN / "ansible-galaxy", "collection", "build", "--output-path", folder, cwd=ACME)
     (stranger,) = folder.glob("acme-cloud-*.tar.gz")
-    install = (BIN / "ansible-galaxy", "collection", "install", "--offline", "-p", folder, tarball, stranger)
+    install = (BIN / "ansible-galaxy", "collection", "install", "--offline", "-p", folder, ours, stranger)
     run(*install, cwd=folder, path=folder)
     return folder
 

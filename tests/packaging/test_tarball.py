@@ -77,7 +77,11 @@ def run(*command: str | Path, cwd: Path, path: Path | str = os.devnull) -> str:
 
 @pytest.fixture(scope="module")
 def tarball(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("build")
+    return build(tmp_path_factory.mktemp("build"))
+
+
+def build(folder: Path) -> Path:
+    """The tarball of a checkout with everything in it that must not get into the tarball."""
     run(ROOT / "tools" / "stage.sh", folder, cwd=ROOT)
     checkout = folder / "ansible_collections" / "crawl" / "egress"
     for name in LITTER:

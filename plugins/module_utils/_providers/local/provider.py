@@ -79,7 +79,7 @@ class LocalProvider:
         delete_return="waits",
         secondary_resources="none",
         list_partial="report-scopes",
-        list_cost="one-call",
+        list_cost="per-scope",
         not_found="error-code",
         quota="detected",
         credentials="none",

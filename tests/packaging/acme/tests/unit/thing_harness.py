@@ -39,20 +39,21 @@ class CountingApi(Api):
     :ivar slow: nothing is removed.
     """
 
-    calls = 0
-    before: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
-    slow = False
+    def __init__(self, file: str, clock: Any) -> None:
+        super().__init__(file, clock)
+        self.calls = 0
+        self.before: Callable[[], None] = _nothing
+        self.after: Callable[[], None] = _nothing
+        self.slow = False
 
     @contextlib.contextmanager
     def _opened(self, ctx: Any) -> Iterator[dict[str, Any]]:
         self.calls += 1
         with super()._opened(ctx) as things:
-            if self.before:
-                self.before()
+            self.before()
             was = json.dumps(things)
             yield things
-        if self.after and json.dumps(things) != was:
+        if json.dumps(things) != was:
             self.after()
 
     def remove(self, key: str, token: str, ctx: Any) -> None:
@@ -89,10 +90,10 @@ class ThingHarness(Harness):
                 ends.enter_context(self._with(subject, status=["unreadable"]))
             elif kind in FAILURES:
                 self.api.before = lambda: _fail(FAILURES[kind])
-                ends.callback(setattr, self.api, "before", None)
+                ends.callback(setattr, self.api, "before", _nothing)
             elif kind is Trouble.LOST_ANSWER:
                 self.api.after = self._lose
-                ends.callback(setattr, self.api, "after", None)
+                ends.callback(setattr, self.api, "after", _nothing)
             elif kind is Trouble.SLOW_DELETE:
                 self.api.slow = True
                 ends.callback(setattr, self.api, "slow", False)
@@ -103,7 +104,7 @@ class ThingHarness(Harness):
             yield
 
     def _lose(self) -> None:
-        self.api.after = None
+        self.api.after = _nothing
         raise OSError(errno.ECONNRESET, "connection reset")
 
     @contextlib.contextmanager
@@ -129,6 +130,10 @@ class ThingHarness(Harness):
 
     def clean(self) -> None:
         self.file.unlink(missing_ok=True)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _fail(error: Exception) -> None:
