@@ -18,6 +18,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from ansible.utils.collection_loader import _collection_finder
 
@@ -27,6 +28,16 @@ LINK = TREE / "ansible_collections" / "crawl" / "egress"
 
 # Credentials and defaults of the user's own backends: no test may reach them by accident.
 USERS_OWN = re.compile(r"KUBECONFIG|K8S_AUTH_.*|GOOGLE_.*|GCP_.*|LIBVIRT_.*")
+
+
+# How fast a machine is says nothing about the code; and what CI found once it must find again.
+hypothesis.settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("project")
 
 
 def collections_root() -> Path:
