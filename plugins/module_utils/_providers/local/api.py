@@ -278,8 +278,6 @@ class LocalApi:
 
     def launch(self, record: Record, launch: Launch) -> None:
         """Write the engine's files and start it; a second launch of the same instance does nothing."""
-        for module in (egress_launcher, egress_proxypy):
-            self._install(module)
         for file in launch.files:
             (_write_root_secret if os.path.dirname(file.path) == ROOT_SECRETS else _write)(file)
         if launch.check:
@@ -300,8 +298,15 @@ class LocalApi:
         if status != 0:
             raise _launch_error(status, output, errors)
 
+    def install_programs(self) -> None:
+        """Copy them out of wherever this collection was unpacked: they have to be there when that is gone.
+
+        Call it under the lock of the directory.
+        """
+        for module in (egress_launcher, egress_proxypy):
+            self._install(module)
+
     def _install(self, module: types.ModuleType) -> None:
-        """Copy a program out of wherever this collection was unpacked: it has to be there when that is gone."""
         name = module.__name__.rpartition(".")[2]
         path = os.path.join(self.directory, f"{name}.py")
         text = inspect.getsource(module)  # out of the archive that a module runs from, too

@@ -163,6 +163,7 @@ class LocalProvider:
         old = found.record if found else None
         with self._api.directory_lock(ctx):
             try:
+                self._api.install_programs()
                 address = self._api.choose_address(
                     request.name, request.port, self._config.addresses, old.address if old else None
                 )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.crawl.egress.plugins.module_utils._providers.local import api, egress_launcher, engines
+from ansible_collections.crawl.egress.plugins.module_utils._providers.local import api, engines
 from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Completeness,
     Context,
@@ -72,7 +72,7 @@ def _main_process(backend, instance) -> int:
 # --- crashes
 
 
-@pytest.mark.parametrize("step", ["choose_address", "write_state", "_install", "_runner"])
+@pytest.mark.parametrize("step", ["install_programs", "choose_address", "write_state", "launch", "_runner"])
 def test_a_create_that_broke_off_is_taken_up(provider, backend, request_for, serving, ctx, step):
     """The run dies before the step. The next one makes it whole, under the same incarnation if there was one."""
     request = request_for()
@@ -234,7 +234,6 @@ def test_a_clock_set_back_changes_nothing(provider, backend, request_for, servin
 def _launch(backend, folder: Path, incarnation: str, *argv: str) -> tuple[int, str]:
     order = {"folder": str(folder), "incarnation": incarnation, "argv": argv, "log": str(folder / "log"), "seconds": 10}
     seam = _seam(backend.provider())
-    seam._install(egress_launcher)
     status, output, _errors = seam._runner(
         [seam._python, str(backend.directory / "egress_launcher.py")], stdin=json.dumps(order)
     )
@@ -245,6 +244,7 @@ def _launch(backend, folder: Path, incarnation: str, *argv: str) -> tuple[int, s
 def folder(backend) -> Path:
     folder = backend.directory / "some"
     folder.mkdir(parents=True)
+    _seam(backend.provider()).install_programs()
     return folder
 
 
