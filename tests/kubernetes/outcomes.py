@@ -20,6 +20,7 @@ class Outcome:
         address: whether the Pod has one.
         reason, message: of the Pod itself.
         unscheduled: why no node takes the Pod; it then is on none.
+        unreachable: its node does not answer, so that the rest is as the kubelet left it.
     """
 
     phase: str
@@ -30,6 +31,7 @@ class Outcome:
     reason: str | None = None
     message: str | None = None
     unscheduled: str | None = None
+    unreachable: bool = False
 
     def status(self, pod: dict[str, Any], address: str) -> dict[str, Any]:
         """The whole C(status) as a merge patch."""
@@ -58,7 +60,7 @@ class Outcome:
             unready = () if self.ready else ("ContainersNotReady", f"containers with unready status: [{names}]")
             status["conditions"] = [
                 condition("Initialized", True),
-                condition("Ready", self.ready, *unready),
+                condition("Ready", self.ready and not self.unreachable, *unready),
                 condition("ContainersReady", self.ready, *unready),
                 condition("PodScheduled", True),
             ]
@@ -93,7 +95,9 @@ CREATING = Outcome("Pending", _waiting("ContainerCreating", ""), address=False)
 SUCCEEDED = Outcome("Succeeded", _terminated(0, "Completed"))
 FAILED = Outcome("Failed", _terminated(1, "Error"))
 EVICTED = Outcome("Failed", None, address=False, reason="Evicted", message="The node was low on resource: memory. ")
-# written by the node controller; the phase may be Unknown in clusters of other makers
+# by the node controller, which touches nothing but this condition
+UNREACHABLE = dataclasses.replace(RUNNING, unreachable=True)
+# by older ones, and by those of other makers
 LOST = Outcome(
     "Running", {"running": {}}, reason="NodeLost", message="Node stand-in which was running pod is unresponsive"
 )

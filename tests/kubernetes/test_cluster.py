@@ -61,6 +61,7 @@ def test_pods_have_addresses_of_their_own(namespace, stand_in) -> None:
         outcomes.SUCCEEDED,
         outcomes.FAILED,
         outcomes.EVICTED,
+        outcomes.UNREACHABLE,
         outcomes.LOST,
         outcomes.UNKNOWN,
         outcomes.stuck("ImagePullBackOff", 'Back-off pulling image "nowhere:1"'),

@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from ansible_collections.crawl.egress.tests.kubernetes import node
+from ansible_collections.crawl.egress.tests.kubernetes import node, outcomes
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 from ansible_collections.crawl.egress.tests.kubernetes.web import fetch, serving
 
@@ -131,14 +131,15 @@ def test_logs_and_commands_pass_through_the_api_server(run_squid, real_namespace
     assert "uid=" in subprocess.check_output([*kubectl, "exec", "a", "--", "id"], text=True)
 
 
-def test_a_node_without_kubelet_is_found_out(run_squid, real_namespace, real_daemons) -> None:
-    run_squid("a")
+def test_a_node_without_kubelet_is_found_out_as_the_stand_in_says(run_squid, real_namespace, real_daemons) -> None:
+    def conditions(status: dict[str, object]) -> dict[str, tuple[str, str | None]]:
+        return {c["type"]: (c["status"], c.get("reason")) for c in status["conditions"]}
+
+    pod = run_squid("a")
+    assert conditions(pod["status"]) == conditions(outcomes.RUNNING.status(pod, ""))
     real_daemons.kill("kubelet")
-
-    def ready() -> dict[str, str]:
-        return {c["type"]: c["status"] for c in real_namespace.pod("a")["status"]["conditions"]}
-
-    until("the node controller has written it down", lambda: ready()["Ready"] == "False")
+    lost = conditions(outcomes.UNREACHABLE.status(pod, ""))
+    until("the node controller has found out", lambda: conditions(real_namespace.pod("a")["status"]) == lost)
     real_daemons.restore()
     real_namespace.wait_for_pod("a")
 
