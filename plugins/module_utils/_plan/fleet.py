@@ -105,7 +105,8 @@ def _paced(action: Action, instance: Instance, memory: Memory, now: float) -> Ac
         return action.later(f"provider {instance.provider} refuses us")
     if instance.incarnation in memory.spent:
         return action.later("given up for this run")
-    return action.later("backing off") if memory.not_before.get(instance.incarnation, 0.0) > now else action
+    due = memory.not_before.get(instance.incarnation, 0.0) <= now
+    return action if due else action.later("backing off", soon=True)
 
 
 def _within_budget(

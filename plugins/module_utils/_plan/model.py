@@ -94,6 +94,7 @@ class Action:
     :ivar mark: (key, value), the value None to remove it.
     :ivar voluntary: replaces something that serves, so it costs budget.
     :ivar fused: counts against C(max_deletions).
+    :ivar soon: it is not due yet, and all that it waits for is time.
     """
 
     verb: Verb
@@ -109,9 +110,10 @@ class Action:
     mark: tuple[str, str | None] | None = None
     voluntary: bool = False
     fused: bool = False
+    soon: bool = False
 
-    def later(self, note: str) -> Action:
-        return dataclasses.replace(self, when=When.LATER, note=note)
+    def later(self, note: str, *, soon: bool = False) -> Action:
+        return dataclasses.replace(self, when=When.LATER, note=note, soon=soon)
 
     @property
     def destructive(self) -> bool:
@@ -235,7 +237,8 @@ class Plan:
         """Whether another pass can bring the fleet nearer to what is desired."""
         if self.paused:
             return False
-        return bool(self.now or self.leaving) or any(r.pending for r in self.reports)
+        moving = any(r.pending for r in self.reports) or any(a.soon for a in self.actions)
+        return moving or bool(self.now or self.leaving)
 
     @property
     def converged(self) -> bool:

@@ -208,7 +208,7 @@ def _paced(question: Question, report: Report, action: Action, key: str) -> Answ
     failure = memory.failures.get(key) or memory.failures.get(report.subject.uid)
     if failure is not None:
         report = dataclasses.replace(report, reason=failure.error.reason.wire, message=failure.error.message)
-    return Answer(report, (action.later("backing off"),))
+    return Answer(report, (action.later("backing off", soon=True),))
 
 
 def _leaving(question: Question, subject: Subject, instance: Instance) -> Report:

@@ -544,3 +544,12 @@ def test_one_proxy_alone_leaves_its_neighbours_alone():
     only_a = dataclasses.replace(desired(pools=("task",), max_deletions=None), uid=a.uid)
     converged(world, only_a)
     assert names(world) == ["b"]
+
+
+def test_a_delete_that_fails_for_now_is_tried_again_in_the_same_run():
+    world = World.of()
+    converged(world, desired(*pool(4)))
+    world.one.faults.append(Fault("delete", Reason.UNREACHABLE, times=3))
+    report = converged(world, desired(*pool(1), max_deletions=None))
+    assert names(world) == ["eu-0"]
+    assert sum(done.error is not None for done in report.done) == 3
