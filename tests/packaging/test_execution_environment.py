@@ -54,7 +54,7 @@ def modules_of(distribution: str) -> list[str]:
 
 
 def test_it_names_two_files_and_nothing_else() -> None:
-    assert METADATA.keys() == {"dependencies"}
+    assert METADATA.keys() == {"version", "dependencies"}
     assert DEPENDENCIES.keys() == {"python", "system"}
     assert REQUIREMENTS
     assert lines("system")
