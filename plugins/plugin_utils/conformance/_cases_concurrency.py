@@ -17,9 +17,11 @@ from ...module_utils._engine.executor import DaemonThreads
 from ...module_utils._engine.ledger import Ledger
 from ...module_utils._engine.observe import Providers
 from ...module_utils._engine.reconcile import Order, OutcomeName, Report, reconcile
+from ...module_utils._gc.plan import Rules
+from ...module_utils._gc.run import Collection, collect
 from ...module_utils._host import Host
 from ...module_utils._plan.memory import Wishes
-from ...module_utils._spec.desired import Candidate, Desired, Policy, ProxySpec
+from ...module_utils._spec.desired import Candidate, Desired, Limit, Policy, ProxySpec
 from ...module_utils._telemetry import ObservedProvider, Recorder
 from ...module_utils.provider import (
     Checker,
@@ -34,6 +36,7 @@ from ...module_utils.provider import (
 from ._bench import Bench, Guarded, errors_in, must, require, told
 
 _CROWD = 4
+_DAY = 86_400
 
 
 def _only_transient(outcomes: Sequence[t.Any], what: str) -> list[t.Any]:
@@ -99,28 +102,24 @@ def three_runs_a_collection_and_a_check_at_once(bench: Bench) -> None:
     orphan = bench.create(bench.request("orphan", pool="orphans"))
     fleet = _Fleet(bench)
     calls: list[tuple[str, t.Any]] = [("a run", fleet.run)] * 3
-    calls.append(("a collection", lambda: _collect(bench)))
+    calls.append(("a collection", fleet.collect))
     if bench.provider.has(Checker):
         calls.append(("a check", lambda: bench.provider.check(bench.ctx())))
     outcomes = bench.together(*calls)
     for error in errors_in(outcomes[3:]):
         require(error.error_class is ErrorClass.TRANSIENT, f"beside the runs: {told(error)}")
-    for report in outcomes[:3]:
+    for report in outcomes[:4]:
         for failure in report.failures:
-            require(failure.error.reason is not Reason.BUG, f"a run: {failure.error.message}")
+            error = failure.error
+            require(error is not None and error.reason is not Reason.BUG, f"a run or a collection: {error}")
     last = fleet.run()
     require(last.outcome is OutcomeName.CONVERGED, f"a run afterwards: {last.outcome.value}, {last.failures}")
-    _collect(bench)
+    fleet.collect()
     bench.gone(orphan)
     found = sorted(instance.marks.name for instance in bench.listing().instances)
     require(found == fleet.names, f"there are {found}, not {fleet.names}")
     again = fleet.run()
     require(not again.done, f"another run has something to do: {[done.as_result() for done in again.done]}")
-
-
-def _collect(bench: Bench) -> None:
-    for instance in bench.listing(pools=("orphans",)).instances:
-        bench.provider.delete(instance.ref, bench.ctx())
 
 
 class _Fleet:
@@ -147,12 +146,24 @@ class _Fleet:
             ),
             pools=("kit",),
             policy=Policy(),
+            generation=bench.request().marks.generation,
+        )
+        self._providers = Providers(
+            {bench.harness.name: ObservedProvider(bench.provider.inner, Recorder(), bench.harness.clock)}, {}
         )
 
+    def _host(self) -> Host:
+        clock = self._bench.harness.clock
+        return Host(_no_program, "", clock=clock, random=random.Random(7), cancel=self._bench.cancel)
+
+    def collect(self) -> Collection:
+        """Every orphan at once, however young; the backend's clock may be ahead."""
+        rules = Rules(min_age=-_DAY, sightings=1, max_deletions=Limit(percent=100))
+        settle = self._bench.harness.settle
+        return collect(self._desired, rules, self._providers, self._host(), DaemonThreads(2), settle)
+
     def run(self) -> Report:
-        harness = self._bench.harness
-        observed = ObservedProvider(self._bench.provider.inner, Recorder(), harness.clock)
-        host = Host(_no_program, "", clock=harness.clock, random=random.Random(7), cancel=self._bench.cancel)
+        harness, host = self._bench.harness, self._host()
         order = Order(
             self._desired,
             Selector(self._bench.install, pools=("kit",)),
@@ -161,7 +172,7 @@ class _Fleet:
             wait_sleep=0.2,
         )
         ledger = Ledger(None, self._bench.install, ("kit",), host.warn)
-        return reconcile(order, Providers({harness.name: observed}, {}), ledger, host, DaemonThreads(2))
+        return reconcile(order, self._providers, ledger, host, DaemonThreads(2))
 
 
 def _no_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
