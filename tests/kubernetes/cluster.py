@@ -6,17 +6,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import secrets
+import subprocess
 import sys
 import urllib.request
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
 from pathlib import Path
 
 from ansible_collections.crawl.egress.tests.kubernetes.api import Api
 from ansible_collections.crawl.egress.tests.kubernetes.certificates import Authority, new_key
 from ansible_collections.crawl.egress.tests.kubernetes.daemons import Daemon, Daemons
-from ansible_collections.crawl.egress.tests.kubernetes.enclosure import Enclosure
+from ansible_collections.crawl.egress.tests.kubernetes.enclosure import Enclosure, enclosed
+from ansible_collections.crawl.egress.tests.kubernetes.standin import add_node
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
 SERVICES = "10.96.0.0/24"
@@ -49,7 +53,7 @@ class Cluster:
         self.daemons = Daemons(enclosure)
         self._start(port, controllers)
 
-    def inside(self) -> AbstractContextManager[None]:
+    def inside(self) -> contextlib.AbstractContextManager[None]:
         """Move the calling thread to where the cluster can be reached, for a while."""
         return self.enclosure.inside()
 
@@ -127,6 +131,32 @@ class Cluster:
         self.daemons.add(Daemon("kube-controller-manager", command, lambda: True))
 
 
+def built_programs() -> Path:
+    """Return the folder of what C(make cluster) built.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    command = [Path(__file__).resolve().parents[2] / "tools" / "cluster.sh", "where"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return Path(done.stdout.strip())
+
+
+@contextlib.contextmanager
+def cluster_on_loopback(programs: Path) -> Iterator[Cluster]:
+    """Yield a control plane, with a node for stand-ins of the kubelet."""
+    # An address that nobody else uses, so that no port of it is ever taken.
+    first, second = os.urandom(2)
+    address = f"127.{1 + first % 250}.{second}.1"
+    with enclosed(programs, network=False) as enclosure:
+        # no node controller: nobody reports for the stand-in's node
+        cluster = Cluster(programs, enclosure, address, 16443, "--controllers=*,-nodelifecycle")
+        add_node(cluster.api)
+        yield cluster
+
+
 class GivenCluster:
     """The user's own cluster: what can be done with one that is not ours to hurt."""
 
@@ -140,8 +170,8 @@ class GivenCluster:
         for path in self.namespaces:
             until(f"{path} is gone", lambda path=path: self.api.find(path) is None, seconds=300)
 
-    def inside(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def inside(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
 
 def flags(values: dict[str, object]) -> list[str]:

@@ -33,7 +33,6 @@ import contextlib
 import ipaddress
 import itertools
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +47,6 @@ if TYPE_CHECKING:  # at run time only inside functions: this file may be loaded 
     from ansible_collections.crawl.egress.tests.kubernetes.reach import ByAddress, ByForwarding
     from ansible_collections.crawl.egress.tests.kubernetes.standin import StandIn
 
-ROOT = Path(__file__).resolve().parents[2]
 KUBECONFIG = os.environ.get("EGRESS_TEST_KUBERNETES_KUBECONFIG")
 IMAGE = os.environ.get("EGRESS_TEST_KUBERNETES_IMAGE", "ubuntu/squid:latest")
 STAGED = {"stand_in", "gate", "daemons", "real_cluster", "real_daemons", "programs"}
@@ -69,32 +67,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    """The folder of what C(make cluster) built."""
-    done = subprocess.run([ROOT / "tools" / "cluster.sh", "where"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.fail(done.stderr, pytrace=False)
-    return Path(done.stdout.strip())
+    from ansible_collections.crawl.egress.tests.kubernetes.cluster import built_programs
+
+    return built_programs()
 
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster | GivenCluster]:
-    from ansible_collections.crawl.egress.tests.kubernetes.cluster import Cluster, GivenCluster
-    from ansible_collections.crawl.egress.tests.kubernetes.enclosure import enclosed
-    from ansible_collections.crawl.egress.tests.kubernetes.standin import add_node
+    from ansible_collections.crawl.egress.tests.kubernetes.cluster import GivenCluster, cluster_on_loopback
 
     if KUBECONFIG:
         with contextlib.closing(GivenCluster(Path(KUBECONFIG))) as given:
             yield given
-        return
-    programs = request.getfixturevalue("programs")
-    with enclosed(programs, network=False) as enclosure:
-        # An address that nobody else uses, so that no port of it is ever taken. No node controller: nobody reports for
-        # the stand-in's node.
-        first, second = os.urandom(2)
-        address = f"127.{1 + first % 250}.{second}.1"
-        made = Cluster(programs, enclosure, address, 16443, "--controllers=*,-nodelifecycle")
-        add_node(made.api)
-        yield made
+    else:
+        with cluster_on_loopback(request.getfixturevalue("programs")) as made:
+            yield made
 
 
 @pytest.fixture(scope="session")
