@@ -94,7 +94,9 @@ def failure(error: EgressError, python: str) -> Result:
     details = error.as_result()
     if error.reason is Reason.MISSING_SDK:
         details["message"] = f"{error.message}; install it for {python}"
-    return {"changed": False, **error.result, "failed": True, "msg": details["message"], "error": details}
+    # What to do about a bad option is said by the message itself.
+    hint = "" if error.reason is Reason.INVALID_ARGUMENT else f" ({error.reason.advice})"
+    return {"changed": False, **error.result, "failed": True, "msg": details["message"] + hint, "error": details}
 
 
 def serve(module: t.Any, run: Run) -> t.NoReturn:
