@@ -55,6 +55,9 @@ LAUNCH_SECONDS = 10
 STOP_SECONDS = 1.0  # from SIGTERM to SIGKILL: Squid never exits in less than two seconds, even without connections
 KILL_SECONDS = 5.0
 
+#: So often may another run remove a folder that this one has just made sure of.
+MEETINGS = 50
+
 #: So many addresses on which another program listens are passed over before that is called a conflict.
 BUSY_ADDRESSES = 16
 
@@ -406,10 +409,17 @@ def _exists(path: str) -> bool:
 
 def _make_folders(path: str) -> None:
     """All that are missing, for nobody but us; an existing one stays as it is."""
-    if not os.path.isdir(path):
+    for attempts_left in reversed(range(MEETINGS)):
+        if os.path.isdir(path):
+            return
         _make_folders(os.path.dirname(path))
-        with contextlib.suppress(FileExistsError):
+        try:
             os.mkdir(path, 0o700)
+        except FileExistsError:
+            return
+        except FileNotFoundError:  # the last proxy has just gone, and the folder above with it
+            if not attempts_left:
+                raise
 
 
 def _is_at(descriptor: int, path: str) -> bool:
