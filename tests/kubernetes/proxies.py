@@ -42,7 +42,7 @@ from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 ENTRY = "lab"
 ANYWHERE = Placement()
 #: Of the password C(secret), in the form that Squid's helper reads.
-HASH = "$5$FkV6zyOqvMmhXLLk$UnMHCu4uHQx/o.2ZNc7tHnHxyBYzXsVsN3ZsHZpNYH3"
+HASH = "$5$FkV6zyOqvMmhXLLk$KbM7sAaCm/4QedcOUc7fvPVb6ZM5TWiogcOl8l7yOHD"
 SQUID = {"users": [{"name": "crawler", "password_hash": HASH}], "allowed_sources": ["127.0.0.0/8", "10.0.0.0/8"]}
 
 
