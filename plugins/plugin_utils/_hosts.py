@@ -11,6 +11,7 @@ A row is what C(Instance.as_result()) says, without the backend's free text; it 
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import typing as t
@@ -40,12 +41,17 @@ def bare(value: t.Any) -> t.Any:
     C(ansible-inventory) wraps every other string as C(__ansible_unsafe), and AWX takes the wrapping for the value.
     """
     if isinstance(value, str):
-        return trust_as_template(value) if _BARE.fullmatch(value) else value
+        return _bare_text(value)
     if isinstance(value, Mapping):
         return {key: bare(item) for key, item in value.items()}
     if isinstance(value, list):
         return [bare(item) for item in value]
     return value
+
+
+@functools.lru_cache(maxsize=1024)  # most hosts have the provider, pool, scope, state … of another
+def _bare_text(text: str) -> str:
+    return trust_as_template(text) if _BARE.fullmatch(text) else text
 
 
 def rows(listings: Listings, install: str) -> list[dict[str, t.Any]]:

@@ -21,6 +21,9 @@ from .._telemetry import ObservedProvider, Recorder
 from ..provider import ProviderType
 from .executor import Executor, Job
 
+#: What the backends get for the lists of a task that asks for nothing else.
+LIST_SECONDS = 120.0
+
 #: From so many instances of one provider on, one list is cheaper than a get for each.
 LIST_FROM = 8
 

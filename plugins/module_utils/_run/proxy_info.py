@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from .._engine.executor import DaemonThreads
-from .._engine.observe import Providers, observe
+from .._engine.observe import LIST_SECONDS, Providers, observe
 from .._host import Host
 from .._models import Instance, Listing, Selector
 from .._spec.document import parse_providers
@@ -20,9 +20,6 @@ from .options import Spec, provider_options, state_names
 from .outcome import scopes_of
 
 RULES: dict[str, t.Any] = {}
-
-#: Seconds that the backends get for their lists.
-TIME = 120.0
 
 
 def argument_spec() -> Spec:
@@ -48,7 +45,7 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
         pools=tuple(params["pools"] or ()),
         uid=uids[0] if len(uids) == 1 else None,
     )
-    listings = observe(providers, selector, host.context(TIME), DaemonThreads(len(entries)))
+    listings = observe(providers, selector, host.context(LIST_SECONDS), DaemonThreads(len(entries)))
     found = [i for answer in listings.values() if isinstance(answer, Listing) for i in answer.instances]
     return {
         "changed": False,
