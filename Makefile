@@ -5,7 +5,7 @@
 # `make test` and `make demo` do all of their own set-up. Environments, caches and scratch are in .venv/ and .ansible/.
 
 .NOTPARALLEL:
-.PHONY: help test test-fast demo bench lint ruff mypy yamllint ansible-lint changelog docs format unit unit-oldest cluster kubernetes kubernetes-oldest sanity sanity-oldest molecule venvs pins clean
+.PHONY: help test test-fast demo bench lint ruff mypy yamllint ansible-lint changelog docs format unit unit-oldest cluster kubernetes kubernetes-oldest sanity sanity-oldest molecule molecule-kubernetes venvs pins clean
 
 NEWEST := .venv/newest/bin
 OLDEST := .venv/oldest/bin
@@ -81,7 +81,10 @@ sanity-oldest: $(OLDEST)
 	$(OLDEST)/python tools/sanity.py --test import --test validate-modules
 
 molecule: $(NEWEST) $(LINK)
-	$(call ENV,$(NEWEST)) molecule test --no-command-borders --all
+	$(call ENV,$(NEWEST)) molecule test --no-command-borders --all --exclude kubernetes
+
+molecule-kubernetes: $(NEWEST) $(LINK) cluster
+	$(call ENV,$(NEWEST)) PYTHONPATH="$(TREE)" $(NEWEST)/python tools/molecule_kubernetes.py
 
 venvs: $(NEWEST) $(OLDEST) ## make or update both environments
 

@@ -16,7 +16,7 @@ tools/cluster.sh possible &>/dev/null || {
 !!! kubeconfig of a cluster of your own): no kubernetes")
     kubernetes=()
 }
-newest=(lint unit "${kubernetes[@]}" sanity molecule)
+newest=(lint unit "${kubernetes[@]}" sanity molecule "${kubernetes[@]/#/molecule-}")
 oldest=(unit-oldest "${kubernetes[@]/%/-oldest}" sanity-oldest)
 tools/python.sh newest >/dev/null || { lacking+=("Python 3.12 or later (pyenv and uv can install one): no ${newest[*]}"); newest=(); }
 tools/python.sh oldest >/dev/null || { lacking+=("Python 3.11 to 3.13: no ${oldest[*]}"); oldest=(); }

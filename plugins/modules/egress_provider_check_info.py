@@ -126,7 +126,8 @@ checks:
           description:
             - One word. V(Reachable) when it is ready, else V(Timeout), V(Unreachable), V(Unauthorized), V(Forbidden)
               or V(APIError), which all types share, or a word of the type's own.
-            - Those of the type C(local) are V(EngineMissing), V(StorageFull) and V(InvalidConfig).
+            - Those of the type C(local) are V(EngineMissing), V(StorageFull) and V(InvalidConfig), those of the type
+              C(kubernetes) V(NamespaceNotFound), V(NamespaceTerminating) and V(InvalidConfig).
           type: str
           returned: always
         message:

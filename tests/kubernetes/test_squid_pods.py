@@ -107,6 +107,7 @@ def test_allowed_sources_see_the_clients_own_address(lab, real_namespace, real_c
             assert fetch(f"http://{node.OUTSIDE}:8080/", f"http://{address}:3128").status == status
 
 
+@pytest.mark.timeout(300)
 def test_a_changed_password_is_taken_up_without_a_new_pod(lab, real_namespace, real_cluster) -> None:
     """The Secret is shared and can be changed in place; Squid's helper reads the file again. The kubelet takes a while:
     its cache of Secrets lives for a minute."""
