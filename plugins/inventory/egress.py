@@ -26,7 +26,8 @@ notes:
     is there when the proxy has an address.
   - "Every host is in the groups C(egress_provider_<name>), C(egress_scope_<scope>), C(egress_state_<state>) and
     C(egress_pool_<pool>), children of C(egress). Characters that a group can't have in its name become C(_). Groups
-    of your own, by O(groups) and O(keyed_groups), cost much more than these: 1 to 2 milliseconds a host."
+    of your own, by O(groups) and O(keyed_groups), cost much more: half a millisecond or more for each host and
+    expression, and so do variables by O(compose)."
   - The options of this plugin may be templates or vault values, and extra variables may be used in them. An option
     that is empty, be it in the file, by its template or in the environment, counts as not given.
   - What backends say is never a template. Strings that could be one, such as labels that somebody has tampered with,
