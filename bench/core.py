@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the core costs without any backend: planning 10,000 proxies, and a no-op run over 1,000. Nothing is asserted."""
+"""What the core costs without a backend: planning 10,000 proxies, collecting among them, a no-op run over 1,000."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ from ansible_collections.crawl.egress.plugins.module_utils._engine.executor impo
 from ansible_collections.crawl.egress.plugins.module_utils._engine.ledger import Ledger
 from ansible_collections.crawl.egress.plugins.module_utils._engine.observe import Providers
 from ansible_collections.crawl.egress.plugins.module_utils._engine.reconcile import Order, reconcile
+from ansible_collections.crawl.egress.plugins.module_utils._gc.plan import Rules
+from ansible_collections.crawl.egress.plugins.module_utils._gc.run import collect
 from ansible_collections.crawl.egress.plugins.module_utils._host import Host
 from ansible_collections.crawl.egress.plugins.module_utils._plan.fleet import plan
 from ansible_collections.crawl.egress.plugins.module_utils._plan.memory import Memory, Wishes
 from ansible_collections.crawl.egress.plugins.module_utils._plan.resolve import resolve
 from ansible_collections.crawl.egress.plugins.module_utils._registry import TYPES
 from ansible_collections.crawl.egress.plugins.module_utils._spec.document import parse_document
+from ansible_collections.crawl.egress.plugins.module_utils._telemetry import ObservedProvider, Recorder
 
 if t.TYPE_CHECKING:
     from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import Desired
@@ -40,6 +43,8 @@ SCOPE = contract.Scope("hosts/memory")
 
 class InMemory:
     """A provider that only counts how often it is called."""
+
+    profile: t.Any = None  # nothing here asks for it
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,7 +72,11 @@ class InMemory:
         raise NotImplementedError
 
     def delete(self, ref: contract.InstanceRef, ctx: contract.Context) -> contract.Deleted:
-        raise NotImplementedError
+        self.calls["delete"] += 1
+        return contract.Deleted(contract.DeleteOutcome.GONE)
+
+    def set_mark(self, ref: contract.InstanceRef, key: str, value: str | None, ctx: contract.Context) -> None:
+        self.calls["mark"] += 1
 
     def listing(self) -> contract.Listing:
         return contract.Listing(self.instances, {SCOPE: contract.ScopeStatus(contract.Completeness.COMPLETE)})
@@ -94,12 +103,12 @@ class InMemory:
         )
 
 
-def document(replicas: int) -> Desired:
+def document(replicas: int, old: int = 0) -> Desired:
     return parse_document(
         {
             "install": "bench",
             "providers": [{"name": "memory", "type": "local"}],
-            "pools": [{"name": "eu", "replicas": replicas}],
+            "pools": [{"name": "eu", "replicas": replicas}, *([{"name": "old", "replicas": old}] if old else [])],
             "squid": {"allowed_sources": ["127.0.0.0/8"]},
         },
         TYPES,
@@ -145,10 +154,26 @@ def no_op(replicas: int) -> None:
     print(f"{replicas} proxies, no-op run: {report.outcome.value}, calls {dict(memory.calls)}, {taken:.2f} s CPU")
 
 
+def collecting(instances: int, orphans: int) -> None:
+    """Orphans are instances of a pool that the document does not have any more."""
+    memory = InMemory("memory")
+    memory.fill(document(instances - orphans, orphans))
+    desired = document(instances - orphans)
+    host = Host(runner=lambda argv, stdin="": (1, "", ""), python=sys.executable, cancel=threading.Event())
+    for sightings, what in ((2, "first sighting"), (1, "deletion")):
+        memory.calls.clear()
+        providers = Providers({"memory": ObservedProvider(memory, Recorder(), host.clock)}, {})
+        start = time.process_time()
+        collect(desired, Rules(sightings=sightings), providers, host, DaemonThreads(8), 900.0)
+        taken = time.process_time() - start
+        print(f"GC of {instances} instances, {orphans} orphans, {what}: calls {dict(memory.calls)}, {taken:.2f} s CPU")
+
+
 CASES: dict[str, t.Callable[[], None]] = {
     "right": lambda: planning(10_000, 0),
     "drifted": lambda: planning(10_000, 10),
     "no-op": lambda: no_op(1_000),
+    "gc": lambda: collecting(10_000, 100),
 }
 
 if __name__ == "__main__":
