@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 kubernetes=1.20.2
-recipe=1 # to be counted up with every change of what is built, or how
+recipe=2 # to be counted up with every change of what is built, or how
 programs=(kube-apiserver kube-controller-manager kube-scheduler kubelet)
 packages=(kubernetes-client containerd runc containernetworking-plugins catatonit busybox-static)
 
@@ -92,6 +92,12 @@ unpack() {
     rm -r "$dir.debs"
 }
 
+# constant NAME OLD NEW FILE: change it, if it is as expected
+constant() {
+    grep -Eq "^(const )?\s*$1\s+$2$" "$4" || fail "no '$1 $2' in $4"
+    sed -Ei "s/^((const )?\s*$1\s+)$2$/\1$3/" "$4"
+}
+
 fetch() {
     local go src=$build/fetched.part/src
     rm -rf "$build/fetched.part"
@@ -105,9 +111,11 @@ fetch() {
     (
         cd "$src"
         grep -v '^#' debian/patches/series | while read -r patch; do patch -s -p1 <"debian/patches/$patch"; done
-        # without this the kubelet waits five seconds at every start for a Docker that is not there
-        sed -i 's/^const rootDirRetries = 5$/const rootDirRetries = 0/' \
-            vendor/github.com/google/cadvisor/container/docker/factory.go
+        # at every start the kubelet waits five seconds for a Docker that is not there
+        constant rootDirRetries '= 5' '= 0' vendor/github.com/google/cadvisor/container/docker/factory.go
+        # and a deleted Pod stays until it looks for such, every ten seconds, and throws away sandboxes, every minute
+        constant syncPeriod '= 10 \* time.Second' '= 1 * time.Second' pkg/kubelet/status/status_manager.go
+        constant ContainerGCPeriod '= time.Minute' '= time.Second' pkg/kubelet/kubelet.go
         mkdir -p .go/src/k8s.io
         ln -s ../../.. .go/src/k8s.io/kubernetes
         printf '%s\n' KUBE_GIT_COMMIT=debian KUBE_GIT_TREE_STATE=archive "KUBE_GIT_VERSION=v$kubernetes" \
@@ -120,9 +128,10 @@ compile() (
     cd "$build/fetched/src"
     go=$(echo "$build"/fetched/go/usr/lib/go-*)
     export PATH=$go/bin:$PATH GOROOT=$go GOPATH=$PWD/.go GOCACHE=$build/go-cache HOME=$build
-    export CGO_ENABLED=0 GO111MODULE=off GOFLAGS=-v KUBE_GIT_VERSION_FILE=$PWD/.version
+    export CGO_ENABLED=0 GO111MODULE=off GOFLAGS="-v -tags=providerless" KUBE_GIT_VERSION_FILE=$PWD/.version
     printf -v what 'cmd/%s ' "${programs[@]}"
-    # the release's makefile, because it generates code first; -v makes Go name each package that it has compiled
+    # the release's makefile, because it generates code first; Go names each package that it has compiled, and the
+    # clients of cloud providers are left out
     if ! make WHAT="$what" 2>&1 | tee "$build/make.log" | packages_compiled; then
         tail -n 30 "$build/make.log" >&2
         fail "the build failed: all of its output is in $build/make.log"

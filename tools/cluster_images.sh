@@ -27,8 +27,8 @@ EOF
 }
 
 root=$scratch/pause
-install -D "$folder/bin/catatonit" "$root/pause"
-archive "$root" pause '{"Entrypoint": ["/pause", "-P"]}' "$folder/images/pause.tar"
+install -D "$folder/bin/busybox" "$root/busybox"
+archive "$root" pause '{"Entrypoint": ["/busybox", "sleep", "1000000000"]}' "$folder/images/pause.tar"
 
 root=$scratch/proxy
 # add FILE...: copy programs, and the libraries that they are linked with
