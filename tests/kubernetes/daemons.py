@@ -33,7 +33,7 @@ class Daemons:
     def __init__(self, enclosure: Enclosure) -> None:
         self._enclosure = enclosure
         self._known: dict[str, Daemon] = {}
-        self._hurt: set[str] = set()
+        self._hurt: set[str] = set()  # dead, or with other flags
         self._paused: set[str] = set()
         self._why_not: Exception | None = None
 
@@ -45,10 +45,11 @@ class Daemons:
     def start(self, name: str, *flags: str) -> None:
         """Start one that was killed, with flags besides its usual ones, and wait until it serves."""
         daemon = self._known[name]
+        self._hurt.add(name)
         self._enclosure.start(name, *daemon.command, *flags, **daemon.env)
-        if flags:
-            self._hurt.add(name)
         self._wait(daemon)
+        if not flags:
+            self._hurt.discard(name)
 
     def kill(self, name: str) -> None:
         """End one with SIGKILL."""
@@ -74,10 +75,8 @@ class Daemons:
             self.resume(name)
         for name in [name for name in self._known if name in self._hurt]:  # in order: each needs the ones before
             self.restart(name)
-        if self._hurt:
-            for daemon in self._known.values():
-                self._wait(daemon)
-        self._hurt.clear()
+        for daemon in self._known.values():
+            self._wait(daemon)
 
     def _wait(self, daemon: Daemon) -> None:
         def serves() -> bool:
