@@ -51,7 +51,7 @@ T = t.TypeVar("T")
 #: What a guest holds in secret: as the salt of a password hash, which takes 16 of these characters, and as user data.
 SECRET = "KitSentinelXyzzy"
 _HASH = "$6$" + SECRET + "$" + "k" * 86
-CLOUD_INIT = f"#cloud-config\nwrite_files: [{{path: /root/secret, content: {SECRET}}}]\n"
+CLOUD_INIT = f"#cloud-config\nwrite_files: [{{path: /etc/secret, content: {SECRET}}}]\n"
 
 FIRST_PORT = 23128
 _POLL = 0.02
