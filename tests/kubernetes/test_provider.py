@@ -28,6 +28,7 @@ from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     State,
 )
 from ansible_collections.crawl.egress.tests.kubernetes import outcomes
+from ansible_collections.crawl.egress.tests.kubernetes.fleets import converge, document
 from ansible_collections.crawl.egress.tests.kubernetes.proxies import (
     HASH,
     SQUID,
@@ -379,13 +380,16 @@ def test_all_namespaces_are_searched_with_one_call(namespace, stand_in, gate) ->
 def test_who_may_list_one_namespace_only_is_told_so(namespace) -> None:
     rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "create", "get"]}
     provider(namespace).create(request(namespace), ctx())
-    lab = provider(namespace, namespace.service_account([rule]), all_namespaces=True)
-    found = listing(lab)
+    may = namespace.service_account([rule])
+    found = listing(provider(namespace, may, all_namespaces=True))
     assert len(found.instances) == 1
     assert found.scopes[Scope(f"namespaces/{namespace.name}")].complete
     everywhere = found.scopes[Scope("namespaces/*")]
     assert (everywhere.completeness, everywhere.reason) == (Completeness.FAILED, Reason.FORBIDDEN.wire)
     assert 'cannot list resource "pods" in API group "" at the cluster scope' in everywhere.message
+    empty = document({"kubeconfig": str(may)}, namespace, 0, install="empty", all_namespaces=True)
+    result = converge(empty, allow_empty=True)
+    assert (result["outcome"], result["failed"]) == ("incomplete_evidence", True)
 
 
 def test_what_no_label_could_hold_selects_nothing(namespace) -> None:

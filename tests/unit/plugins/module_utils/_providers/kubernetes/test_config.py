@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jsonschema
 import pytest
+import yaml
 
 from ansible_collections.crawl.egress.plugins.module_utils._errors import ArgumentError, MissingSDK
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes import api
@@ -18,7 +21,11 @@ from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes
     KubernetesConfig,
 )
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.provider import build
+from ansible_collections.crawl.egress.plugins.module_utils._registry import TYPES
+from ansible_collections.crawl.egress.plugins.module_utils._spec.document import parse_document
 from ansible_collections.crawl.egress.plugins.module_utils.provider import ProviderHost
+
+DOCS = Path(__file__).resolve().parents[6] / "docs"
 
 FULL = {
     "namespace": "proxies",
@@ -219,3 +226,13 @@ def test_a_missing_package_is_named_when_the_provider_is_built(monkeypatch):
     monkeypatch.setattr(api.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingSDK, match="provider lab: the Python package kubernetes cannot be imported"):
         build("lab", {"namespace": "proxies"}, ProviderHost(lambda argv, stdin="": (0, "", ""), ""))
+
+
+def test_the_guide_names_every_option():
+    guide = (DOCS / "kubernetes-provider.md").read_text()
+    assert [option for option in SCHEMA["properties"] if f"`{option}`" not in guide] == []
+
+
+def test_the_sample_is_a_document():
+    sample = yaml.safe_load((DOCS / "samples" / "kubernetes.yml").read_text())
+    assert len(parse_document(sample, TYPES).specs) == 20
