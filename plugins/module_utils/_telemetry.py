@@ -36,7 +36,7 @@ from ._models import (
     Selector,
     TargetStatus,
 )
-from .provider import Checker, Marker, Preflight, Provider, Sweeper
+from .provider import Checker, Diagnoser, Marker, Preflight, Provider, Sweeper
 
 T = t.TypeVar("T")
 
@@ -148,6 +148,12 @@ class ObservedProvider:
         if not isinstance(inner, Preflight):
             raise self._lacks("Preflight", "preflight")
         return self._call("preflight", request.name, ctx, lambda: inner.preflight(request, ctx))
+
+    def diagnose(self, ref: InstanceRef, ctx: Context) -> str:
+        inner = self.inner
+        if not isinstance(inner, Diagnoser):
+            raise self._lacks("Diagnoser", "diagnose")
+        return self._call("diagnose", ref.provider_id, ctx, lambda: inner.diagnose(ref, ctx))
 
     def _lacks(self, interface: str, op: str) -> ProviderError:
         message = f"provider {self.name} (type {self.profile.type}) is no {interface}"

@@ -52,6 +52,14 @@ options:
       - Whether to list the instances of other installations, too. They are flagged, and nothing ever changes them.
     type: bool
     default: false
+  diagnose:
+    description:
+      - Whether to fetch, for each instance that is listed, what a person would look at first when it does not work,
+        such as events and the end of its log. Without secrets, and up to 16000 characters each, so name the proxies in
+        question.
+      - Providers of the type C(kubernetes) can tell.
+    type: bool
+    default: false
 seealso:
   - module: crawl.egress.egress_fleet
   - module: crawl.egress.egress_proxy
@@ -88,6 +96,13 @@ EXAMPLES = r"""
     install: demo
     providers: "{{ providers }}"
     names: [default/crawler-1]
+
+- name: What keeps it from running
+  crawl.egress.egress_proxy_info:
+    install: demo
+    providers: "{{ providers }}"
+    names: [default/crawler-1]
+    diagnose: true
 
 - name: Say so when the list may be incomplete
   ansible.builtin.debug:
@@ -195,6 +210,11 @@ instances:
       description: Until when it is held, in Unix seconds.
       type: int
       returned: always
+    diagnosis:
+      description:
+        - What a person would look at first when it does not work. V(none) when its provider can't tell.
+      type: str
+      returned: with O(diagnose)
   sample:
     - name: eu-0
       namespace: default

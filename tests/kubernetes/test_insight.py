@@ -10,12 +10,17 @@ import dataclasses
 
 import pytest
 
+from ansible_collections.crawl.egress.plugins.module_utils._entry import perform
+from ansible_collections.crawl.egress.plugins.module_utils._host import Host
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes import diagnosis
+from ansible_collections.crawl.egress.plugins.module_utils._run import proxy_info
 from ansible_collections.crawl.egress.plugins.module_utils.provider import ErrorClass, ProviderError, Reason
 from ansible_collections.crawl.egress.tests.kubernetes import outcomes
+from ansible_collections.crawl.egress.tests.kubernetes.fleets import document
 from ansible_collections.crawl.egress.tests.kubernetes.proxies import (
     HASH,
     ctx,
+    no_program,
     provider,
     reference,
     refused,
@@ -126,3 +131,16 @@ def test_a_diagnosis_is_no_longer_than_it_may_be() -> None:
 )
 def test_secrets_are_taken_out(text, expected) -> None:
     assert diagnosis.redact(text) == expected
+
+
+def test_a_list_shows_the_diagnoses_that_were_asked_for(namespace) -> None:
+    lab = provider(namespace)
+    for name in ("one", "two"):
+        lab.create(request(namespace, name), ctx())
+    entry = document(namespace, namespace, 0)["providers"][0]
+    params = {name: spec.get("default") for name, spec in proxy_info.argument_spec().items()}
+    asked = {**params, "install": "tests", "providers": [entry], "names": ["two"], "diagnose": True}
+    (shown,) = perform(proxy_info.run, asked, Host(no_program, ""))["instances"]
+    assert shown["diagnosis"].startswith(f"Pod {namespace.name}/{request(namespace, 'two').name}: ")
+    (plain,) = perform(proxy_info.run, {**asked, "diagnose": False}, Host(no_program, ""))["instances"]
+    assert "diagnosis" not in plain

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import typing as t
 
-from .._engine.executor import DaemonThreads
+from .._engine.executor import DaemonThreads, Job
 from .._engine.observe import LIST_SECONDS, Providers, observe
 from .._host import Host
 from .._models import Instance, Listing, Selector
 from .._spec.document import parse_providers
 from .._telemetry import Recorder
+from ..provider import Diagnoser
 from .options import Spec, provider_options, state_names
 from .outcome import scopes_of
 
@@ -30,6 +31,7 @@ def argument_spec() -> Spec:
         "pools": {"type": "list", "elements": "str"},
         "states": {"type": "list", "elements": "str", "choices": state_names()},
         "foreign": {"type": "bool", "default": False},
+        "diagnose": {"type": "bool", "default": False},
     }
 
 
@@ -47,12 +49,32 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     )
     listings = observe(providers, selector, host.context(LIST_SECONDS), DaemonThreads(len(entries)))
     found = [i for answer in listings.values() if isinstance(answer, Listing) for i in answer.instances]
+    shown = [i for i in sorted(found, key=_order) if _wanted(i, params)]
+    rows = [_row(i, install) for i in shown]
+    if params["diagnose"]:
+        for row, text in zip(rows, _diagnoses(shown, providers, host)):
+            row["diagnosis"] = text
     return {
         "changed": False,
-        "instances": [_row(i, install) for i in sorted(found, key=_order) if _wanted(i, params)],
+        "instances": rows,
         "scopes": scopes_of(listings),
         "calls": recorder.summary(),
     }
+
+
+def _diagnoses(instances: t.Sequence[Instance], providers: Providers, host: Host) -> list[str | None]:
+    """What a person would look at first, for each instance; None where its provider can't tell."""
+    texts: list[str | None] = [None] * len(instances)
+    ctx = host.context(LIST_SECONDS)
+    able = [n for n, i in enumerate(instances) if isinstance(providers.ready[i.provider].inner, Diagnoser)]
+
+    def job(instance: Instance) -> Job[str]:
+        provider = providers.ready[instance.provider]
+        return Job("diagnose", provider.name, lambda: provider.diagnose(instance.ref, ctx))
+
+    for outcome in DaemonThreads(8).run([job(instances[n]) for n in able], ctx):
+        texts[able[outcome.index]] = f"not available: {outcome.error.message}" if outcome.error else outcome.value
+    return texts
 
 
 def _wanted(instance: Instance, params: t.Mapping[str, t.Any]) -> bool:
