@@ -220,9 +220,8 @@ class Plan:
     @property
     def destructive(self) -> list[dict[str, t.Any]]:
         """Sorted, so that equal plans are equal lists."""
-        return sorted(
-            (a.as_destructive() for a in self.actions if a.destructive), key=lambda d: json.dumps(d, sort_keys=True)
-        )
+        rows = [a.as_destructive() for a in self.actions if a.destructive]
+        return sorted(rows, key=lambda row: (row["namespace"], row["name"], row["slot"], row["incarnation"]))
 
     @property
     def plan_id(self) -> str:

@@ -82,10 +82,18 @@ _TOLERATION = _mapping(
     "One toleration of a Pod.",
     {
         "key": _text("Key of the taint."),
-        "operator": {"type": "string", "enum": ["Equal", "Exists"]},
-        "value": {"type": "string"},
-        "effect": {"type": "string", "enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
-        "tolerationSeconds": {"type": "integer", "minimum": 0},
+        "operator": {"type": "string", "enum": ["Equal", "Exists"], "description": "How the key is compared."},
+        "value": {"type": "string", "description": "Value of the taint, with the operator Equal."},
+        "effect": {
+            "type": "string",
+            "enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"],
+            "description": "Effect of the taint; without it, all effects.",
+        },
+        "tolerationSeconds": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "For how long a taint with the effect NoExecute is tolerated.",
+        },
     },
 )
 
@@ -123,7 +131,11 @@ SCHEMA: t.Mapping[str, t.Any] = _mapping(
             IMAGE.pattern,
             IMAGE_HELP,
         ),
-        "image_pull_policy": {"type": "string", "enum": ["Always", "IfNotPresent", "Never"]},
+        "image_pull_policy": {
+            "type": "string",
+            "enum": ["Always", "IfNotPresent", "Never"],
+            "description": "When the image is pulled; by default as Kubernetes does it.",
+        },
         "image_pull_secrets": {
             "type": "array",
             "uniqueItems": True,
@@ -166,7 +178,12 @@ SCHEMA: t.Mapping[str, t.Any] = _mapping(
         "service": _mapping(
             "Make a Service for each proxy.",
             {
-                "type": {"type": "string", "enum": ["ClusterIP", "LoadBalancer"], "default": "ClusterIP"},
+                "type": {
+                    "type": "string",
+                    "enum": ["ClusterIP", "LoadBalancer"],
+                    "default": "ClusterIP",
+                    "description": "Type of the Services.",
+                },
                 "annotations": _texts("Annotations of the Services.", {"type": "string"}),
             },
         ),

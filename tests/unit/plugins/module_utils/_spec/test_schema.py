@@ -17,9 +17,11 @@ from ansible_collections.crawl.egress.plugins.module_utils._spec.validate import
 
 
 def mappings(node: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every subschema of type object, by its path."""
-    if node.get("type") == "object":
+    """Every subschema that knows its keys, by its path."""
+    if "properties" in node:
         yield path, node
+    if isinstance(node.get("additionalProperties"), dict):  # names of the user's own
+        yield from mappings(node["additionalProperties"], f"{path}.*")
     for key, inner in node.get("properties", {}).items():
         yield from mappings(inner, f"{path}.{key}")
     if "items" in node:
