@@ -80,7 +80,8 @@ class Instance:
     :ivar message: the backend's own words on it, for people; without secrets.
     :ivar created_at: Unix seconds; None counts as very old.
     :ivar since: Unix seconds of its last change of state, where the backend tells.
-    :ivar deleting: being torn down while the name is still taken; never RUNNING then.
+    :ivar deleting: being torn down while the name is still taken; never RUNNING then. It goes without being asked
+        again: what somebody has left half deleted is STOPPED or TERMINATED instead.
     """
 
     provider: str

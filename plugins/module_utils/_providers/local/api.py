@@ -175,6 +175,20 @@ class LocalApi:
 
     # --- locks
 
+    def is_being_changed(self, name: str) -> bool:
+        """Whether a run is at work on an instance right now. Who waits for its lock may have to look once more."""
+        try:
+            descriptor = os.open(self.folder(name) + LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
     @contextlib.contextmanager
     def instance_lock(self, name: str, ctx: Context) -> t.Iterator[None]:
         """Held for each change of one instance. Take it before the lock of the directory, never after."""

@@ -53,6 +53,7 @@ from .processes import Probe
 from .records import NAME, Record, parse_provider_id, provider_id
 
 CRASHED = "Crashed"
+DELETION_INTERRUPTED = "DeletionInterrupted"
 
 
 def build(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> LocalProvider:
@@ -268,7 +269,11 @@ class LocalProvider:
         record, process = found.record, found.process
         state, cause, message = State.PROVISIONING, None, None
         since: float | None = process.started if process else record.created
-        if process and not probe.alive(process):
+        # Nobody finishes a deletion that broke off: whoever wants the proxy gone, or the name, has to ask once more.
+        deleting = found.deleting and self._api.is_being_changed(record.name)
+        if found.deleting and not deleting:
+            state, cause, since = State.STOPPED, DELETION_INTERRUPTED, None
+        elif process and not probe.alive(process):
             state, cause, message, since = State.STOPPED, CRASHED, self._api.log_tail(found) or None, None
         elif found.deleting:
             state = State.STOPPED
@@ -288,7 +293,7 @@ class LocalProvider:
             message=message,
             created_at=record.created,
             since=since,
-            deleting=found.deleting,
+            deleting=deleting,
         )
 
     def _squid(self, guest: Guest, op: str) -> SquidConfig:
@@ -318,6 +323,6 @@ class LocalProvider:
         try:
             yield
         except (OSError, Fault) as error:
-            raise classify(
-                error, op=op, provider=self.name, provider_id=identity, directory=self._config.directory
-            ) from error
+            raised = classify(error, op=op, provider=self.name, provider_id=identity, directory=self._config.directory)
+            raised.scope = self._scope.name
+            raise raised from error

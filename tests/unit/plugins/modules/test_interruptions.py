@@ -77,6 +77,19 @@ def test_the_next_run_takes_it_up(player, backend, killed, until, tmp_path, op, 
     assert bool(backend.processes()) == bool(after)
 
 
+@pytest.mark.parametrize("after", [2, 0])
+def test_a_deletion_that_broke_off_halfway_is_finished(backend, after) -> None:
+    assert run_fleet(backend, 2)["outcome"] == "converged"
+    left = sorted(backend.directory.glob("hosts/*/*/state.json"))[0].parent
+    left.rename(left.with_name(left.name + ".deleting"))  # what a deletion does first; the engine still lives
+    taken_up = run_fleet(backend, after)
+    assert (taken_up["outcome"], taken_up["changed"]) == ("converged", True)
+    assert len(taken_up["actions"]) == (1 if after else 2)
+    assert run_fleet(backend, after)["changed"] is False
+    assert len(list(backend.directory.glob("hosts/*/*"))) == 2 * after  # a folder and a lock each
+    assert bool(backend.processes()) == bool(after)
+
+
 def _children(pid: int) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(text) for text in file.read().split()]

@@ -109,12 +109,23 @@ def test_a_delete_that_broke_off_is_finished(engine, provider, backend, request_
     instance = serving(provider, request)
     _killed_at(provider, step, lambda: provider.delete(instance.ref, ctx))
     found = provider.get(instance.provider_id, ctx)
-    assert (found.deleting, found.serves, found.ref) == (True, False, instance.ref)
+    assert (found.deleting, found.serves, found.ref) == (False, False, instance.ref)
+    assert (found.state, found.cause) == (State.STOPPED, "DeletionInterrupted")
     assert provider.list_by_tag(OURS, ctx).instances == (found,)
     assert _reason_of(lambda: provider.create(request, ctx))[0] is Reason.BUSY
     assert _reason_of(lambda: provider.set_mark(instance.ref, "hold", "1", ctx))[0] is Reason.BUSY
     assert provider.delete(instance.ref, ctx).outcome is DeleteOutcome.GONE
     assert backend.traces(instance.incarnation) == []
+
+
+def test_a_delete_under_way_is_no_broken_one(provider, backend, request_for, serving, ctx):
+    instance = serving(provider, request_for())
+    folder = backend.folder(instance.name)
+    with provider._api.instance_lock(instance.name, ctx):
+        folder.rename(folder.with_name(folder.name + ".deleting"))
+        found = provider.get(instance.provider_id, ctx)
+        assert (found.deleting, found.state, found.cause) == (True, State.STOPPED, None)
+    assert provider.delete(instance.ref, ctx).outcome is DeleteOutcome.GONE
 
 
 def test_a_delete_that_broke_off_at_the_very_end_is_in_nobody_s_way(provider, backend, request_for, serving, ctx):
@@ -664,6 +675,6 @@ def test_a_cancelled_run_calls_nothing(provider, backend, request_for):
 def test_a_delete_cancelled_while_the_engine_ends_is_finished_by_the_next(provider, backend, request_for, serving, ctx):
     instance = serving(provider, request_for())  # Squid, which takes its time
     assert _reason_of(lambda: provider.delete(instance.ref, _Impatient.within(60)))[0] is Reason.CANCELLED
-    assert provider.get(instance.provider_id, ctx).deleting
+    assert provider.get(instance.provider_id, ctx).cause == "DeletionInterrupted"
     assert provider.delete(instance.ref, ctx).outcome is DeleteOutcome.GONE
     assert backend.traces(instance.incarnation) == []
