@@ -35,6 +35,7 @@ options:
     description:
       - A YAML or JSON file with the document. It is read on the controller, may be encrypted with Ansible Vault or
         contain C(!vault) values, and is not templated.
+      - A key that is given twice in one mapping is an error.
       - A relative path is looked for in C(files) of the role and beside the playbook, as other modules do it.
     type: path
   install:

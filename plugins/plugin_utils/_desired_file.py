@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+import yaml
 from ansible.errors import AnsibleError, AnsibleFileNotFound
 from yaml import MarkedYAMLError
 
@@ -46,9 +48,14 @@ def load_document(loader: DataLoader, path: str, find: t.Callable[[], str]) -> d
     :raises ArgumentError: naming the file. No message quotes a line of it: it may be a secret one.
     """
     try:
-        document = loader.load_from_file(find(), cache="none")
+        file = loader.path_dwim(find())
+        text = loader.get_text_file_contents(file)
+        _refuse_repeated_keys(text)
+        document = loader.load(text, file_name=file)
         if isinstance(document, Mapping):
             return plain(document)
+    except _RepeatedKey as error:
+        problem = str(error)
     except AnsibleFileNotFound:
         problem = "there is no such file"
     except AnsibleError as error:
@@ -56,6 +63,51 @@ def load_document(loader: DataLoader, path: str, find: t.Callable[[], str]) -> d
     else:
         problem = "it is empty" if document is None else f"it holds {type_of(document)}, a mapping is needed"
     raise ArgumentError([f"desired_file {path!r}: {problem}"])
+
+
+class _RepeatedKey(Exception):
+    """Ansible would take the last value and only warn, of JSON not even that."""
+
+    def __init__(self, key: str, where: str = "") -> None:
+        super().__init__(f"the key {key!r} is given twice{where}")
+
+
+def _refuse_repeated_keys(text: str) -> None:
+    """What is neither JSON nor YAML has none; it is told by who loads it."""
+    try:
+        json.loads(text, object_pairs_hook=_unique)
+    except ValueError:
+        try:
+            _refuse_repeated_keys_below(yaml.compose(text, Loader=yaml.SafeLoader), set())
+        except yaml.YAMLError:
+            return
+
+
+def _unique(pairs: Iterable[tuple[str, t.Any]]) -> dict[str, t.Any]:
+    found: dict[str, t.Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _RepeatedKey(key)
+        found[key] = value
+    return found
+
+
+def _refuse_repeated_keys_below(node: yaml.Node | None, seen: set[int]) -> None:
+    """:param seen: nodes that were looked at, since an alias shows a node again, perhaps below itself."""
+    if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+        return
+    seen.add(id(node))
+    if not isinstance(node, yaml.MappingNode):
+        for item in node.value:
+            _refuse_repeated_keys_below(item, seen)
+        return
+    keys: set[str] = set()
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in keys:
+                raise _RepeatedKey(key.value, f" (line {key.start_mark.line + 1}, column {key.start_mark.column + 1})")
+            keys.add(key.value)
+        _refuse_repeated_keys_below(value, seen)
 
 
 def _position(cause: BaseException | None) -> str:

@@ -94,6 +94,9 @@ BAD_FILES = [
     ("install: demo\npassword_hash: SENTINEL: x\n", "(line 2, column 24)"),
     ("install: !secret SENTINEL\n", "could not determine a constructor"),
     (b"install: caf\xe9\n", "utf-8"),
+    ("install: demo\nsquid: {}\nsquid: {users: SENTINEL}\n", "the key 'squid' is given twice (line 3, column 1)"),
+    ("install: demo\npools: [{name: SENTINEL, name: eu}]\n", "the key 'name' is given twice (line 2, column 26)"),
+    ('{"install": "demo",\n\t"squid": 1, "squid": "SENTINEL"}', "the key 'squid' is given twice"),
 ]
 
 
