@@ -16,6 +16,7 @@ import contextlib
 import dataclasses
 import fcntl
 import json
+import math
 import os
 import pathlib
 import typing as t
@@ -74,7 +75,7 @@ class Ledger:
                 continue
             try:
                 latches, sightings = _parse(text)
-            except (ValueError, TypeError, KeyError, AttributeError):
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
                 self._damaged(path, keep_damaged)
                 continue
             self._written[pool] = text
@@ -183,10 +184,17 @@ def _parse(text: str) -> tuple[dict[str, Latch], dict[str, Sighting]]:
         uid: Latch(*(_text(row, key) for key in ("key", "reason", "message"))) for uid, row in body["latches"].items()
     }
     sightings = {
-        uid: Sighting(_text(row, "incarnation"), _text(row, "state"), float(row["since"]))
+        uid: Sighting(_text(row, "incarnation"), _text(row, "state"), _finite(row["since"]))
         for uid, row in body["sightings"].items()
     }
     return latches, sightings
+
+
+def _finite(value: t.Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no time")
+    return number
 
 
 def _text(row: t.Mapping[str, t.Any], key: str) -> str:
