@@ -65,7 +65,7 @@ class Reason(enum.Enum):
     WAIT_TIMEOUT = ("WaitTimeout", None, "run again, or raise wait_timeout")
     NEEDS_ATTENTION = ("NeedsAttention", None, "see blocked and failures in the result")
     DELETIONS_FAILED = ("DeletionsFailed", None, "see failures in the result")
-    INCOMPLETE_EVIDENCE = ("IncompleteEvidence", None, "bring the named scopes back, or state assume_gone")
+    INCOMPLETE_EVIDENCE = ("IncompleteEvidence", None, "bring the named scopes back, or (egress_fleet) use assume_gone")
     MISSING_SDK = ("MissingSDK", None, "install the package that is named for this interpreter")
     STATE_DIR = ("StateDir", None, "make state_dir a directory that this user can write")
 

@@ -37,7 +37,7 @@ options:
   only:
     description:
       - The pools that this run is about; V(named) for the proxies under C(proxies). By default all pools of the
-        document, and V(named).
+        document, and V(named). An empty list is an error.
       - To get rid of a pool, give it C(replicas=0) before it leaves the document. What is left of a pool that is not
         in the document any more is collected by M(crawl.egress.egress_gc).
     type: list

@@ -12,7 +12,7 @@ import dataclasses
 import typing as t
 
 from .._context import Context
-from .._errors import EgressError, ErrorClass, ProviderError
+from .._errors import ArgumentError, EgressError, ErrorClass, ProviderError
 from .._host import Host
 from .._models import Instance, Listing, Selector
 from .._plan.evidence import Listings
@@ -44,16 +44,24 @@ class Providers:
         mark_prefix: str,
         recorder: Recorder,
     ) -> Providers:
-        """Never dials."""
+        """Never dials.
+
+        :raises ArgumentError: with all that is wrong in the configuration of any entry.
+        """
         ready: dict[str, ObservedProvider] = {}
         broken: dict[str, EgressError] = {}
+        problems: list[str] = []
         for entry in entries:
             try:
                 provider = types[entry.type].build(entry.name, entry.config, host.for_providers(mark_prefix))
+            except ArgumentError as error:
+                problems.extend(error.problems)
             except EgressError as error:
                 broken[entry.name] = error
             else:
                 ready[entry.name] = ObservedProvider(provider, recorder, host.clock)
+        if problems:
+            raise ArgumentError(problems)
         return cls(ready, broken)
 
 

@@ -245,5 +245,15 @@ def _is_quota(error: EgressError) -> bool:
 
 
 def unreachable(listings: Listings) -> list[EgressError]:
-    """The errors of the providers that did not answer at all."""
-    return [listing for _name, listing in sorted(listings.items()) if not isinstance(listing, Listing)]
+    """Of each provider that did not answer at all its error, and of each scope that failed one."""
+    errors: list[EgressError] = []
+    for name, listing in sorted(listings.items()):
+        if not isinstance(listing, Listing):
+            errors.append(listing)
+            continue
+        for scope, status in sorted(listing.scopes.items()):
+            if not status.complete:
+                reason = next((r for r in Reason if r.wire == status.reason and r.error_class), Reason.UNCLASSIFIED)
+                message = f"provider {name}, {scope.name}: {status.completeness.value}, {status.message}"
+                errors.append(ProviderError(reason, message, op="list", provider=name, scope=scope.name))
+    return errors

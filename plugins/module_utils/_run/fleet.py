@@ -15,7 +15,7 @@ import typing as t
 from .._engine.ledger import Locked
 from .._engine.reconcile import Order, OutcomeName, Report
 from .._host import Host
-from .._models import Scope, Selector
+from .._models import Listing, Scope, Selector
 from .._names import derived_uid
 from .._plan.memory import Wishes
 from .._plan.model import Status
@@ -59,6 +59,8 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
         locked.result = {"changed": False, "outcome": OutcomeName.LOCKED.value}
         raise
     result["proxies"] = _proxies(report, params["results"])
+    for name in _vain_holds(order, params["hold"] or (), report):
+        host.warn(f"hold: {name} is no proxy of this run, neither desired nor there; nothing is held")
     error = error_of(report)
     if error is not None:
         error.result = result
@@ -72,6 +74,8 @@ def _order(params: t.Mapping[str, t.Any], host: Host) -> Order:
     names = _Names(whole)
     problems = Problems()
     check_run_options(params, problems)
+    if params["only"] == []:  # what an expression finds that finds nothing, and never meant for everything
+        problems.found.append("only: must not be empty (leave it out for all pools)")
     wishes = Wishes(
         assume_gone=frozenset(problems.each("assume_gone", params["assume_gone"], lambda text: _scope(text, whole))),
         hold=dict(problems.each("hold", params["hold"], names.hold)),
@@ -142,6 +146,19 @@ def _time(text: str) -> float:
     except ValueError:
         raise ValueError(f"until: {text!r} is not allowed (an ISO 8601 time such as 2027-01-31T18:00:00Z)") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)).timestamp()
+
+
+def _vain_holds(order: Order, rows: t.Sequence[t.Mapping[str, t.Any]], report: Report) -> t.Iterator[str]:
+    """More often a slip of the pen than a wish. Where a backend did not answer, nobody knows."""
+    listings = report.listings.values()
+    if not all(isinstance(answer, Listing) and all(s.complete for s in answer.scopes.values()) for answer in listings):
+        return
+    seen = {i.marks.uid for answer in listings if isinstance(answer, Listing) for i in answer.instances}
+    seen |= {r.subject.uid for r in report.final.reports}
+    names = _Names(order.desired)
+    for row in rows:
+        if names.hold(row)[0] not in seen:
+            yield f"{row['namespace']}/{row['name']}"
 
 
 def _proxies(report: Report, which: str) -> list[dict[str, t.Any]]:

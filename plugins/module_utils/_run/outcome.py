@@ -18,7 +18,7 @@ from .._errors import EgressError, Reason
 from .._host import Host
 from .._models import Listing
 from .._plan.evidence import Listings
-from .._plan.model import Action, Verb
+from .._plan.model import Action, Status, Verb
 from .._telemetry import Recorder
 
 #: How each outcome that is not a success is reported when nothing more specific is known.
@@ -46,7 +46,7 @@ def carry_out(order: Order, params: t.Mapping[str, t.Any], host: Host) -> tuple[
 def error_of(report: Report) -> EgressError | None:
     """Why the task fails, or None. One underlying error is told as it is; several are summed up."""
     if report.stopped is not None:
-        return report.stopped
+        return _with_what_is_missing(report.stopped, report)
     reason = _REASONS.get(report.outcome)
     if reason is None:
         return None
@@ -55,9 +55,18 @@ def error_of(report: Report) -> EgressError | None:
     errors = [f.error for f in report.failures]
     if report.outcome is OutcomeName.INCOMPLETE_EVIDENCE:
         errors += unreachable(report.listings)
-    if len(errors) == 1 and not report.final.blocked:
+    others = {r.subject.uid for r in report.final.blocked} - {f.subject.uid for f in report.failures}
+    if len(errors) == 1 and not others:
         return errors[0]
     return EgressError(reason, _summary(report))
+
+
+def _with_what_is_missing(stopped: EgressError, report: Report) -> EgressError:
+    """That the time was up says nothing about why."""
+    missing = _summary(report)
+    if stopped.reason is not Reason.WAIT_TIMEOUT or not missing:
+        return stopped
+    return EgressError(stopped.reason, f"{stopped.message}: {missing}")
 
 
 def _summary(report: Report) -> str:
@@ -70,7 +79,7 @@ def _summary(report: Report) -> str:
     ]
     lines += plan.gaps
     if not lines:
-        lines = [f"{r.subject}: {r.message or r.status.value}" for r in plan.reports if r.status.value == "unknown"]
+        lines = [f"{r.subject}: {r.message or r.status.value}" for r in plan.reports if r.status is not Status.RUNNING]
     shown = lines[:_SHOWN]
     more = f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
     return "; ".join(shown) + more

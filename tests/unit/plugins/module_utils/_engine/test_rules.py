@@ -14,6 +14,7 @@ from ansible_collections.crawl.egress.plugins.module_utils._errors import Egress
 from ansible_collections.crawl.egress.plugins.module_utils._models import Placement, Scope, State
 from ansible_collections.crawl.egress.plugins.module_utils._plan.memory import Wishes
 from ansible_collections.crawl.egress.plugins.module_utils._plan.model import Status
+from ansible_collections.crawl.egress.plugins.module_utils._run.outcome import error_of
 from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import Candidate, Limit
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import PREFIX, Fault
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.world import World, desired, pool, spec
@@ -378,11 +379,18 @@ def test_the_timeout_runs_from_the_first_sighting_also_across_runs_and_a_clock_s
     assert world.run(wanted, wait=False).outcome is OutcomeName.NEEDS_ATTENTION
 
 
-def test_out_of_time_says_so():
-    world = World.of(boot=1e6)
-    report = world.run(desired(*pool(1), provision_timeout=1e5), wait_timeout=30.0)
-    assert report.stopped is not None
-    assert report.stopped.reason is Reason.WAIT_TIMEOUT
+@pytest.mark.parametrize(
+    ("boot", "faults", "why"),
+    [(1e6, [], "provisioning"), (0.0, [Fault("create", Reason.STORAGE_FULL, times=99)], "create failed on order")],
+)
+def test_out_of_time_says_so_and_what_it_waited_for(boot, faults, why):
+    world = World.of(boot=boot)
+    world.one.faults += faults
+    error = error_of(world.run(desired(*pool(1), provision_timeout=1e5), wait_timeout=30.0))
+    assert error is not None
+    assert error.reason is Reason.WAIT_TIMEOUT
+    assert error.message.startswith("wait_timeout: not converged after 30 s: default/eu-0: ")
+    assert why in error.message
 
 
 def test_paused_does_nothing():
@@ -508,8 +516,17 @@ def test_a_cancelled_run_stops_and_the_next_one_takes_up_what_was_begun():
     assert len(report.done) == 2
 
 
+SIGHTING = (
+    '{"format": 1, "latches": {}, "sightings": {"x": {"incarnation": "x", "state": "Provisioning", "since": %s}}}'
+)
+
+
 @pytest.mark.parametrize(
-    "damage", ["", "{", "[]", '{"format": 1}', '{"format": 9, "latches": {}, "sightings": {}}', "\0"]
+    "damage",
+    [
+        *("", "{", "[]", '{"format": 1}', '{"format": 9, "latches": {}, "sightings": {}}', "\0", "[" * 100_000),
+        *(SIGHTING % since for since in ("NaN", "Infinity", "1" + 400 * "0", "null", '"soon"')),
+    ],
 )
 def test_a_damaged_ledger_is_set_aside(tmp_path, damage):
     world = World.of()
