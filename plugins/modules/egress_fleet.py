@@ -495,7 +495,7 @@ error:
       returned: always
       sample: Unreachable
     message:
-      description: The same as RV(ignore:msg).
+      description: What RV(ignore:msg) says, without RV(error.advice).
       type: str
       returned: always
     advice:

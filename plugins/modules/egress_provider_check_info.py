@@ -199,7 +199,7 @@ error:
       returned: always
       sample: InvalidArgument
     message:
-      description: The same as RV(ignore:msg).
+      description: What RV(ignore:msg) says, without RV(error.advice).
       type: str
       returned: always
     advice:
