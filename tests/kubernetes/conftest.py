@@ -94,12 +94,14 @@ def _namespace_of(cluster: Cluster | GivenCluster, folder: Path) -> Iterator[Nam
     from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
 
     namespace = Namespace(cluster.kubeconfig, folder)
-    yield namespace
-    if KUBECONFIG:
-        cluster.namespaces.append(namespace.path)
-    else:  # nobody waits for these
-        cluster.api.delete(f"{namespace.path}/pods?gracePeriodSeconds=0")
-    namespace.remove()
+    try:
+        yield namespace
+    finally:
+        if KUBECONFIG:
+            cluster.namespaces.append(namespace.path)
+        else:  # nobody waits for these
+            cluster.api.delete(f"{namespace.path}/pods?gracePeriodSeconds=0")
+        namespace.remove()
 
 
 @pytest.fixture

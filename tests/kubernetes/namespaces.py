@@ -123,7 +123,7 @@ class Namespace:
         api = Api(kubeconfig)
         for namespace, granted in ((self.name, rules), ("", cluster_rules)):
             for rule in granted:
-                resource, _, subresource = rule["resources"][0].partition("/")
+                resource, _slash, subresource = rule["resources"][0].partition("/")
                 attributes = {
                     "namespace": namespace,
                     "group": rule["apiGroups"][0],

@@ -94,7 +94,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_cgroup(cgroup: Path) -> bool:
-    for directory, _, _ in os.walk(cgroup, topdown=False):
+    for directory, _folders, _files in os.walk(cgroup, topdown=False):
         with contextlib.suppress(OSError):  # its last process is still on the way out
             os.rmdir(directory)
     return not cgroup.exists()

@@ -54,7 +54,7 @@ class StandIn:
         self._default = RUNNING
         self._outcomes: dict[str, Outcome] = {}
         self._settled: dict[str, str] = {}  # address by UID of the Pods that have become something
-        self._locks = [threading.Lock() for _ in range(8 * WORKERS)]  # no two changes of one Pod at once
+        self._locks = [threading.Lock() for number in range(8 * WORKERS)]  # no two changes of one Pod at once
         self._events: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
         self._at_work = threading.Event()
         self._at_work.set()
@@ -91,8 +91,7 @@ class StandIn:
         self._stopping.set()
         self._at_work.set()
         self._end_watch()
-        for _ in range(WORKERS):
-            self._events.put(None)
+        self._events.put(None)
         for thread in self._threads:
             thread.join()
         self._api.close()
@@ -143,6 +142,7 @@ class StandIn:
                 # it may have changed meanwhile, and then there is another event; else a new listing brings it again
                 if getattr(error, "status", None) not in (404, 409):
                     self._end_watch()
+        self._events.put(None)  # for the next worker
 
     def _handle(self, kind: str, pod: dict[str, Any]) -> None:
         """Do what an event calls for."""

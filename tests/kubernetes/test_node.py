@@ -146,7 +146,7 @@ def test_a_node_without_kubelet_is_found_out_as_the_stand_in_says(run_squid, rea
 
 def test_only_the_test_is_inside(real_cluster) -> None:
     def links() -> set[str]:
-        return {name for _, name in socket.if_nameindex()}
+        return {name for _index, name in socket.if_nameindex()}
 
     outside, go, seen = links(), threading.Event(), []
 
