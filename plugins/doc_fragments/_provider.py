@@ -20,8 +20,10 @@ options:
     description:
       - The backends on which proxies may live, one entry each.
       - Every entry has a C(name), a C(type), and under the key of its type the configuration of that backend.
-      - "The only type so far is C(local), forward proxies on this host, each with a loopback address of its own. Its
-        keys, all optional, are C(directory) (absolute path of the folder that holds everything about these proxies,
+      - "Of the type C(kubernetes), each proxy is a Pod. The key C(namespace) is needed; the others are in the guide
+        of that provider in the documentation of the collection, C(docs/kubernetes-provider.md)."
+      - "Of the type C(local), each proxy is a process of this host with a loopback address of its own. The keys, all
+        optional, are C(directory) (absolute path of the folder that holds everything about these proxies,
         by default C($XDG_STATE_HOME/crawl.egress/local)), C(host) (how this host is called in provider IDs, by
         default C(localhost)), C(engine) (C(auto), C(squid) or C(proxy.py)) and C(addresses) (the network within
         C(127.0.0.0/8) from which the proxies get their addresses, by default C(127.80.0.0/16))."

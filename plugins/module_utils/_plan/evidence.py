@@ -60,13 +60,22 @@ class Evidence:
         names = {c.provider for spec in desired.specs for c in spec.candidates} if one else set(self.listings)
         return [doubt for name in sorted(names) for doubt in self._doubts(Place(name, Placement()))]
 
-    def scope_for(self, uid: str, place: Place) -> Scope | None:
-        """Where to create: the place's scope, or one by rendezvous hash of (uid, scope), so that two runs agree."""
+    def target(self, slot: Slot) -> tuple[Place, Scope | None] | None:
+        """Where to create: the first candidate that is not assumed to be gone; None when all of them are."""
+        for place in slot.places:
+            scope = self._scope_for(slot.spec.uid, place)
+            if (place.provider, scope) not in self.assume_gone:
+                return place, scope
+        return None
+
+    def _scope_for(self, uid: str, place: Place) -> Scope | None:
+        """The place's scope, or one by rendezvous hash of (uid, scope), so that two runs agree."""
         if place.scope is not None:
             return place.scope
         listing = self.listings[place.provider]
-        scopes = listing.scopes if isinstance(listing, Listing) else ()
-        return max(scopes, key=lambda s: hashlib.sha256(f"{uid}\0{s.name}".encode()).digest(), default=None)
+        known = listing.scopes if isinstance(listing, Listing) else ()
+        usable = [s for s in known if (place.provider, s) not in self.assume_gone]
+        return max(usable, key=lambda s: hashlib.sha256(f"{uid}\0{s.name}".encode()).digest(), default=None)
 
     def _doubts(self, place: Place) -> list[str]:
         assumed = {scope for provider, scope in self.assume_gone if provider == place.provider}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 from .._errors import Reason
-from .._models import Instance, State
+from .._models import Instance, Scope, State
 from .evidence import Evidence, is_task
 from .memory import Memory, Wishes
 from .model import Action, Cause, Report, Status, Subject, Verb
@@ -140,12 +140,13 @@ def _replaced(
     if question.held(instance):
         held = f"held, although {cause.value}: {note}"
         return Answer(Report(subject, status if instance.serves else Status.BLOCKED, instance, "Held", held))
-    obstacle = _obstacle(question)
-    if obstacle is not None:
+    target = _target(question)
+    if isinstance(target, Report):
+        obstacle = target
         # What serves keeps serving, and keeps counting as such, where only the evidence is lacking.
         kept = status if instance.serves and obstacle.status is Status.UNKNOWN else obstacle.status
         return Answer(dataclasses.replace(obstacle, status=kept, instance=instance))
-    place = question.slot.places[0]
+    place, scope = target
     action = Action(
         Verb.REPLACE,
         cause,
@@ -155,26 +156,28 @@ def _replaced(
         instance=instance,
         slot=question.slot,
         place=place,
-        scope=question.evidence.scope_for(subject.uid, place),
+        scope=scope,
         voluntary=voluntary,
     )
     return _paced(question, Report(subject, status, instance, pending=True), action, instance.incarnation)
 
 
 def _absent(question: Question, subject: Subject) -> Answer:
-    obstacle = _obstacle(question)
-    if obstacle is not None:
-        return Answer(obstacle)
-    place = question.slot.places[0]
-    scope = question.evidence.scope_for(subject.uid, place)
+    target = _target(question)
+    if isinstance(target, Report):
+        return Answer(target)
+    place, scope = target
     action = Action(Verb.CREATE, Cause.ABSENT, subject, place.provider, slot=question.slot, place=place, scope=scope)
     return _paced(question, Report(subject, Status.ABSENT, pending=True), action, subject.uid)
 
 
-def _obstacle(question: Question) -> Report | None:
-    """What forbids a create, or a replacement, for this slot at all (as opposed to: for now)."""
+def _target(question: Question) -> tuple[Place, Scope | None] | Report:
+    """Where to create, or what forbids a create for this slot at all (as opposed to: for now)."""
     slot, memory = question.slot, question.memory
-    subject, place = Subject.of_slot(slot), slot.places[0]
+    subject, target = Subject.of_slot(slot), question.evidence.target(slot)
+    if target is None:
+        return _blocked(subject, "AssumedGone", "every place where it may live is in assume_gone")
+    place = target[0]
     if place.fault is not None:
         return _blocked(subject, place.fault.reason.wire, place.fault.message)
     latch = memory.latches.get(subject.uid)
@@ -189,7 +192,7 @@ def _obstacle(question: Question) -> Report | None:
     doubts = question.evidence.doubts(slot)
     if doubts:
         return Report(subject, Status.UNKNOWN, reason=Reason.INCOMPLETE_EVIDENCE.wire, message="; ".join(doubts))
-    return None
+    return target
 
 
 def _paced(question: Question, report: Report, action: Action, key: str) -> Answer:

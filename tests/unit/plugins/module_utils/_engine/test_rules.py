@@ -83,6 +83,18 @@ def test_every_candidate_scope_must_be_complete():
     assert names(world) == ["x"]
 
 
+def test_nothing_is_created_where_everything_is_assumed_gone():
+    world = World.of(scopes=["zones/a", "zones/b"])
+    converged(world, desired(spec("x")))
+    gone = Wishes(assume_gone=frozenset({("one", Scope("zones/b"))}))
+    report = world.run(desired(spec("x", Candidate("one", Placement(zone="b")))), gone)
+    assert [(r.status, r.reason) for r in report.final.reports] == [(Status.BLOCKED, "AssumedGone")]
+    assert world.one.calls("delete") == 0
+    both = (Candidate("one", Placement(zone="b")), Candidate("one", Placement(zone="a")))
+    converged(world, desired(spec("y", *both), spec("z", Candidate("one", Placement()))), gone)
+    assert {m.scope for m in world.one.machines.values()} == {"zones/a"}
+
+
 def test_a_provider_that_is_dead_costs_only_its_own_proxies():
     world = World.of()
     world.add("two").faults.append(Fault("list", Reason.UNREACHABLE, times=99))
