@@ -71,7 +71,7 @@ def request(
     name: str = "one",
     *,
     placement: Placement = ANYWHERE,
-    squid: Mapping[str, Any] = SQUID,
+    squid: Mapping[str, Any] | None = None,
     port: int = 3128,
     **marks: Any,
 ) -> CreateRequest:
@@ -95,7 +95,7 @@ def request(
         scope=Scope(f"namespaces/{where}"),
         placement=placement,
         port=port,
-        guest=Guest(squid=SquidConfig.from_document(squid)),
+        guest=Guest(squid=SquidConfig.from_document(squid or SQUID)),
         marks=dataclasses.replace(wanted, **marks),
     )
 

@@ -121,7 +121,7 @@ def test_the_service_account_of_a_pod(namespace, server, monkeypatch, tmp_path) 
 
 def test_a_token_that_is_rotated_meanwhile_needs_no_restart(namespace, server, tmp_path) -> None:
     file = tmp_path / "rotated"
-    accounts = [namespace.service_account(rules(permissions("namespace"))) for _ in range(2)]
+    accounts = [namespace.service_account(rules(permissions("namespace"))) for _unused in range(2)]
     old, new = (yaml.safe_load(path.read_text())["users"][0]["user"]["token"] for path in accounts)
     file.write_text(old)
     lab = bare(namespace, **{**server, "token_file": str(file)})
@@ -210,7 +210,7 @@ class Tunnel:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_CONNECT(self) -> None:
                 outer.asked.append((self.path, self.headers.get("Proxy-Authorization")))
-                address, _, port = self.path.rpartition(":")
+                address, _colon, port = self.path.rpartition(":")
                 with contextlib.closing(socket.create_connection((address, int(port)))) as upstream:
                     self.send_response(200)
                     self.end_headers()

@@ -209,7 +209,7 @@ def test_a_stuck_proxy_says_why_within_one_pass(namespace, stand_in, outcome, ca
 
 def test_two_runs_of_one_pool_at_once(namespace, stand_in) -> None:
     desired = document(namespace, namespace, 12)
-    runs = [Converging(desired) for _ in range(2)]
+    runs = [Converging(desired) for _unused in range(2)]
     for run in runs:
         assert run.result()["outcome"] == "converged", told(run.result())
     assert sorted(pod["metadata"]["name"] for pod in namespace.pods()) == sorted(map(pod_of, range(12)))

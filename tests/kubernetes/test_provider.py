@@ -147,7 +147,7 @@ def test_a_secret_that_was_edited_or_removed_is_right_again_before_the_next_pod(
 @pytest.mark.parametrize("labels", [{"proxy-operator-install": "another"}, {"proxy-operator-managed": None}])
 def test_a_secret_of_somebody_else_is_not_used(namespace, labels) -> None:
     provider(namespace).create(request(namespace), ctx())
-    ((name, _),) = _secrets(namespace).items()
+    ((name, _unused),) = _secrets(namespace).items()
     path = f"{namespace.path}/secrets/{name}"
     namespace.api.patch(path, {"metadata": {"labels": labels}, "data": {"squid.conf": ""}})
     error = refused(lambda: provider(namespace).create(request(namespace, "two"), ctx()), Reason.CONFLICT)

@@ -281,11 +281,12 @@ class KubernetesConfig:
         entry: str,
         block: t.Mapping[str, t.Any],
         mark_prefix: str,
-        environ: t.Mapping[str, str] = os.environ,
+        environ: t.Mapping[str, str],
     ) -> KubernetesConfig:
         """
         :param entry: configured name of the provider entry, for the messages.
         :param block: satisfies the schema.
+        :param environ: the environment variables.
         :raises ArgumentError: one sentence for each fault that the schema can't find.
         """
         given = {key: value for key, value in block.items() if key not in _ACCESS}

@@ -85,7 +85,7 @@ def incarnation(item: Json) -> str:
 
 def unchanged(incarnation_: str) -> Json:
     """C(DeleteOptions) that spare the object when it is not what it was."""
-    uid, _, version = incarnation_.partition("/")
+    uid, _slash, version = incarnation_.partition("/")
     return {"preconditions": {"uid": uid, "resourceVersion": version}}
 
 

@@ -198,7 +198,7 @@ def pod(name: str, marks: Marks, token: str, shape: Shape, port: int, config: Ku
     # -d 1: Squid's own messages go to the container's log; the file that it would like better is /dev/null.
     command = [*squid_command(SQUID, f"{_CONFIG}/squid.conf", name), "-d", "1"]
     mounts = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
-    mounts += [{"name": volume, "mountPath": path} for path, (volume, _) in _WRITABLE.items()]
+    mounts += [{"name": volume, "mountPath": path} for path, (volume, _mode) in _WRITABLE.items()]
     container: Json = {
         "name": CONTAINER,
         "image": shape.image,

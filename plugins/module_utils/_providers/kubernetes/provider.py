@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import threading
 import typing as t
@@ -70,7 +71,7 @@ NO_MARKS = Marks("", "", "", "", "", "", 0)
 
 def build(name: str, config: t.Mapping[str, t.Any], host: ProviderHost) -> KubernetesProvider:
     """Dials nothing. Raises MissingSDK, and C(InvalidArgument) for a bad configuration block."""
-    parsed = KubernetesConfig.parse(name, config, host.mark_prefix)
+    parsed = KubernetesConfig.parse(name, config, host.mark_prefix, os.environ)
     require_sdk(name)
     log = logging.getLogger(f"crawl.egress.{name}")
     return KubernetesProvider(name, parsed, host, Client(parsed.access, parsed.request_timeout, name, log))

@@ -359,7 +359,7 @@ def test_an_exec_plugin_that_fails_is_told(server, tmp_path):
 def test_many_threads_load_the_credentials_once(server, tmp_path):
     script = f"echo x >> {tmp_path}/count; echo '{CREDENTIAL % 'one'}'"
     api = client(kubeconfig(tmp_path / "config", server, plugin(tmp_path / "plugin", script)))
-    threads = [threading.Thread(target=api.get, args=(PODS, "p", "a", ctx())) for _ in range(8)]
+    threads = [threading.Thread(target=api.get, args=(PODS, "p", "a", ctx())) for _unused in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
