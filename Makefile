@@ -58,6 +58,7 @@ bench: $(NEWEST) $(LINK) ## the figures that are reported, not asserted
 	$(NEWEST)/python bench/core.py
 	$(NEWEST)/python bench/tasks.py
 	$(NEWEST)/python bench/inventory.py
+	if tools/cluster.sh possible; then tools/cluster.sh && $(NEWEST)/python bench/pods.py; fi
 
 unit: $(NEWEST)
 	$(NEWEST)/python $(PYTEST)
