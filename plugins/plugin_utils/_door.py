@@ -41,6 +41,11 @@ from ..module_utils.provider import ProviderType
 
 display = Display()
 
+#: Ansible loads an action plugin once and forks a worker for each task: what is imported here is not imported in each.
+for _module in ("jsonschema", "ansible_collections.crawl.egress.plugins.module_utils._providers.local.provider"):
+    with contextlib.suppress(ImportError):  # said by whoever needs it
+        importlib.import_module(_module)
+
 #: Interpreters that leave the choice to us.
 _ANY_INTERPRETER = ("", "auto", "auto_silent", sys.executable)
 
