@@ -243,13 +243,14 @@ class LocalApi:
     def choose_address(self, name: str, port: int, network: ipaddress.IPv4Network, current: str | None) -> str:
         """Reserve an address for an instance; call it under the lock of the directory.
 
-        It is derived from the name; the next one when another instance has it, or another program listens there.
+        It is derived from the instance's folder; the next one when another instance has it, or another program listens there.
 
         :param current: what the instance had before.
         """
         _make_folders(self._addresses)
         busy: list[str] = []
-        for address in _candidates(name, network, current):
+        # Of this folder's own, so that two folders with a proxy of one name don't contend for one address.
+        for address in _candidates(self.folder(name), network, current):
             key = f"{address}:{port}" if network.num_addresses == 1 else address
             other = self._reservation(key)
             if other not in (None, f"{self.host}/{name}"):
@@ -518,11 +519,11 @@ def _write_root_secret(file: File) -> None:
             continue
 
 
-def _candidates(name: str, network: ipaddress.IPv4Network, current: str | None) -> t.Iterator[str]:
+def _candidates(key: str, network: ipaddress.IPv4Network, current: str | None) -> t.Iterator[str]:
     if current is not None:
         yield current
     first, count = (1, network.num_addresses - 2) if network.num_addresses > 2 else (0, network.num_addresses)
-    start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+    start = int.from_bytes(hashlib.sha256(os.fsencode(key)).digest()[:8], "big")
     for step in range(count):
         yield str(network[first + (start + step) % count])
 
