@@ -31,7 +31,7 @@ class Permission(NamedTuple):
 
 
 def documents(name: str) -> list[dict]:
-    return list(yaml.safe_load_all((FOLDER / f"{name}.yml").read_text()))
+    return yaml.safe_load((FOLDER / f"{name}.yml").read_text())["items"]
 
 
 def permissions(*names: str) -> list[Permission]:
