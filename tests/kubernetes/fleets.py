@@ -15,7 +15,7 @@ from ansible_collections.crawl.egress.plugins.module_utils._host import Host
 from ansible_collections.crawl.egress.plugins.module_utils._run import fleet
 from ansible_collections.crawl.egress.tests.kubernetes.gate import Gate
 from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
-from ansible_collections.crawl.egress.tests.kubernetes.proxies import ENTRY, SQUID, no_program
+from ansible_collections.crawl.egress.tests.kubernetes.proxies import ENTRY, IMAGE, SQUID, no_program
 
 
 def document(
@@ -33,7 +33,7 @@ def document(
     elif isinstance(access, Gate):
         access = {"host": access.url, "token_file": str(access.token_file)}
     name = namespace.name if isinstance(namespace, Namespace) else namespace
-    block = {"namespace": name, "request_timeout": 5, **access, **config}
+    block = {"namespace": name, "request_timeout": 5, **access, **IMAGE, **config}
     return {
         "install": install,
         "providers": [{"name": ENTRY, "type": "kubernetes", "kubernetes": block}],

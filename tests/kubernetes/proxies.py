@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,8 @@ def no_program(argv: Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
 
 
 HOST = ProviderHost(no_program, "")
+#: On a cluster of the user's Pods really run, with this image.
+IMAGE = {"image": os.environ["EGRESS_TEST_KUBERNETES_IMAGE"]} if "EGRESS_TEST_KUBERNETES_IMAGE" in os.environ else {}
 
 
 def ctx(seconds: float = 60) -> Context:
@@ -63,7 +66,7 @@ def provider(namespace: Namespace | str, kubeconfig: Path | None = None, **confi
         kubeconfig = kubeconfig or namespace.kubeconfig
         namespace = namespace.name
     access = {} if "host" in config else {"kubeconfig": str(kubeconfig)}
-    return build(ENTRY, {"namespace": namespace, **access, **config}, HOST)
+    return build(ENTRY, {"namespace": namespace, **access, **IMAGE, **config}, HOST)
 
 
 def request(

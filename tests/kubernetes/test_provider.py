@@ -171,7 +171,7 @@ def test_the_network_policy_admits_the_allowed_sources(namespace) -> None:
     assert rule["ports"] == [{"protocol": "TCP", "port": 3128}]
 
 
-def test_a_service_has_the_pod_behind_it_and_keeps_its_address_over_a_replacement(namespace, stand_in) -> None:
+def test_a_service_has_the_pod_behind_it_and_keeps_its_address_over_a_replacement(namespace) -> None:
     lab = provider(namespace, service={"annotations": {"example.com/a": "b"}}, address="service")
     created = lab.create(request(namespace), ctx())
     instance = wait_for(lab, created, "it runs", lambda i: i.serves)
@@ -191,7 +191,7 @@ def test_a_service_has_the_pod_behind_it_and_keeps_its_address_over_a_replacemen
     assert wait_for(lab, again, "it runs again", lambda i: i.serves).address == instance.address
 
 
-def test_a_load_balancer_has_no_address_at_first(namespace, stand_in) -> None:
+def test_a_load_balancer_has_no_address_at_first(namespace) -> None:
     lab = provider(namespace, service={"type": "LoadBalancer"}, address="service")
     created = lab.create(request(namespace), ctx())
     namespace.wait_for_pod(request(namespace).name)
@@ -269,7 +269,7 @@ def test_states(namespace, stand_in, outcome, state, cause, words) -> None:
 
 
 @pytest.fixture
-def node_controller(cluster):
+def node_controller(cluster, programs):
     """A context in which Kubernetes' own node controller works; it gives nodes up that don't report for two seconds."""
 
     @contextlib.contextmanager
@@ -284,7 +284,7 @@ def node_controller(cluster):
             "node-monitor-grace-period": "2s",
             "node-startup-grace-period": "2s",
         }
-        program = cluster.programs / "bin" / "kube-controller-manager"
+        program = programs / "bin" / "kube-controller-manager"
         command = ["setpriv", "--pdeathsig", "KILL", program, *(f"--{name}={value}" for name, value in flags.items())]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
@@ -296,7 +296,7 @@ def node_controller(cluster):
     return working
 
 
-def test_a_lost_node_is_found_by_what_the_node_controller_leaves(namespace, stand_in, node_controller) -> None:
+def test_a_lost_node_is_found_by_what_the_node_controller_leaves(namespace, node_controller) -> None:
     lab = provider(namespace, lost_node_timeout=3)
     created = lab.create(request(namespace), ctx())
     wait_for(lab, created, "it runs", lambda i: i.serves)
@@ -343,7 +343,7 @@ def test_a_healthy_pod_is_never_deleted_by_force(namespace, stand_in) -> None:
     assert namespace.pod(request(namespace).name)["metadata"]["deletionGracePeriodSeconds"] == 10
 
 
-def test_delete_takes_the_service_too_but_not_a_strangers(namespace, stand_in) -> None:
+def test_delete_takes_the_service_too_but_not_a_strangers(namespace) -> None:
     lab = provider(namespace, service={})
     mine, theirs = lab.create(request(namespace), ctx()), lab.create(request(namespace, "two"), ctx())
     path = f"{namespace.path}/services"
@@ -359,7 +359,7 @@ def test_delete_takes_the_service_too_but_not_a_strangers(namespace, stand_in) -
 # --- list
 
 
-def test_all_namespaces_are_searched_with_one_call(namespace, stand_in, gate) -> None:
+def test_all_namespaces_are_searched_with_one_call(namespace, gate) -> None:
     there = through(gate, namespace)
     created = there.create(request(namespace), ctx())
     gate.requests.clear()
@@ -418,7 +418,7 @@ def test_a_mark_that_is_no_label_is_refused(namespace) -> None:
     assert "metadata.labels" in error.message
 
 
-def test_leftovers_are_what_no_pod_uses(namespace, stand_in) -> None:
+def test_leftovers_are_what_no_pod_uses(namespace) -> None:
     lab = provider(namespace, service={}, network_policy=True)
     selector = Selector("tests")
     first = lab.create(request(namespace), ctx())
@@ -441,7 +441,7 @@ def test_leftovers_are_what_no_pod_uses(namespace, stand_in) -> None:
     )
 
 
-def test_a_leftover_that_is_used_again_is_spared(namespace, stand_in) -> None:
+def test_a_leftover_that_is_used_again_is_spared(namespace) -> None:
     provider(namespace).create(request(namespace), ctx())
     namespace.api.delete(f"{namespace.path}/pods/{request(namespace).name}?gracePeriodSeconds=0")
     sweeper = provider(namespace)

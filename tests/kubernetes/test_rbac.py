@@ -52,7 +52,7 @@ def test_without_one_permission_a_case_fails(permission, namespace, stand_in, ga
     assert permission.resource in result.message
 
 
-def test_a_plain_entry_needs_nothing_but_the_first_file(namespace, stand_in) -> None:
+def test_a_plain_entry_needs_nothing_but_the_first_file(namespace) -> None:
     lab = provider(namespace, namespace.service_account(rules(permissions("namespace"))))
     created = lab.create(request(namespace), ctx())
     again = provider(namespace, namespace.service_account(rules(permissions("namespace"))))
@@ -80,14 +80,14 @@ def quota(namespace):
     namespace.api.post(path, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "5"}}})
 
 
-def test_with_insight_nothing_is_hidden(namespace, stand_in, quota) -> None:
+def test_with_insight_nothing_is_hidden(namespace, quota) -> None:
     details, diagnosis = insight(namespace, INSIGHT)
     assert "not readable" not in details
     assert "cannot" not in diagnosis
 
 
 @pytest.mark.parametrize("permission", INSIGHT, ids=str)
-def test_without_one_kind_of_insight_that_is_said(permission, namespace, stand_in, quota) -> None:
+def test_without_one_kind_of_insight_that_is_said(permission, namespace, quota) -> None:
     details, diagnosis = insight(namespace, [each for each in INSIGHT if each != permission])
     told = details if permission.resource == "resourcequotas" else diagnosis
     assert "not readable: " in told
