@@ -243,7 +243,8 @@ class LocalApi:
     def choose_address(self, name: str, port: int, network: ipaddress.IPv4Network, current: str | None) -> str:
         """Reserve an address for an instance; call it under the lock of the directory.
 
-        It is derived from the instance's folder; the next one when another instance has it, or another program listens there.
+        It is derived from the instance's folder; the next one when another instance has it, or another program
+        listens there.
 
         :param current: what the instance had before.
         """
