@@ -151,7 +151,7 @@ def provider(namespace: Namespace) -> dict[str, t.Any]:
 
 def definitions(namespace: Namespace, count: int = COUNT) -> list[dict[str, t.Any]]:
     """The same Pods, as others take them."""
-    config = KubernetesConfig.parse("lab", {"namespace": namespace.name, "kubeconfig": "-"}, PREFIX)
+    config = KubernetesConfig.parse("lab", {"namespace": namespace.name, "kubeconfig": "-"}, PREFIX, {})
     shape = rendering.Shape.of(Placement(), config)
     made = []
     for index in range(count):

@@ -374,6 +374,7 @@ def test_all_namespaces_are_searched_with_one_call(namespace, gate) -> None:
         "namespaces/default": Completeness.COMPLETE,
         f"namespaces/{namespace.name}": Completeness.COMPLETE,
     }
+    namespace.wait_for_pod(request(namespace).name)  # one that has no node yet goes at once
     assert moved.delete(reference(created), ctx()).outcome is DeleteOutcome.DELETING
 
 
