@@ -27,7 +27,6 @@ _REASONS: t.Mapping[Reason, str] = {
     Reason.UNREACHABLE: CheckReason.UNREACHABLE.value,
     Reason.UNAUTHORIZED: CheckReason.UNAUTHORIZED.value,
     Reason.FORBIDDEN: CheckReason.FORBIDDEN.value,
-    Reason.BUSY: NAMESPACE_TERMINATING,
     Reason.INVALID_CONFIG: INVALID_CONFIG,
 }
 
@@ -49,6 +48,8 @@ def check(entry: str, api: KubernetesApi, config: KubernetesConfig, prefix: str,
     except Refusal as refusal:
         if refusal.lacks("namespaces"):
             return TargetStatus(target, False, NAMESPACE_NOT_FOUND, refusal.message, details)
+        if refusal.terminating:
+            return TargetStatus(target, False, NAMESPACE_TERMINATING, refusal.message, details)
         return _failed(target, classify(refusal, op="check", provider=entry), details)
     except Fault as fault:
         return _failed(target, classify(fault, op="check", provider=entry), details)

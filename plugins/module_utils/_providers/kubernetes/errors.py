@@ -94,6 +94,13 @@ class Refusal(Exception):
         return self.code == 404 and self.reason == "NotFound" and self.kind == kind
 
     @property
+    def terminating(self) -> bool:
+        """Whether the namespace is being deleted."""
+        return any(cause.reason == "NamespaceTerminating" for cause in self.causes) or (
+            "being terminated" in self.message
+        )
+
+    @property
     def other_incarnation(self) -> bool:
         """Whether a precondition on the UID failed: the object under this name is another one than was meant."""
         return self.code in (409, 422) and bool(_OTHER_UID.search(self.message))
@@ -162,8 +169,8 @@ def _forbidden(refusal: Refusal) -> Reason:
         return Reason.FORBIDDEN
     if "exceeded quota:" in message:
         return Reason.QUOTA
-    if any(cause.reason == "NamespaceTerminating" for cause in refusal.causes) or "being terminated" in message:
-        return Reason.BUSY
+    if refusal.terminating or "status unknown for quota:" in message:
+        return Reason.BUSY  # the latter of a new quota: the controller has not counted yet
     account = _NO_ACCOUNT.search(message)
     if account and account.group(1) == "default":
         return Reason.BUSY  # a new namespace: the controller has not made it yet
