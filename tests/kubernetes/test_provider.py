@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ansible_collections.crawl.egress.plugins.module_utils._names import derived_uid, instance_name
 from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Completeness,
     CreateOutcome,
@@ -83,6 +84,9 @@ def test_a_pod_with_every_option_is_accepted_and_keeps_them(namespace) -> None:
     assert [volume["name"] for volume in spec["volumes"] if "token" in volume["name"]] == []
     assert spec["priorityClassName"] == "system-cluster-critical"
     assert {"key": "spot", "operator": "Exists", "effect": "NoSchedule"} in spec["tolerations"]
+    lost = [each for each in spec["tolerations"] if each["key"].startswith("node.kubernetes.io/")]
+    assert sorted(each["key"].partition("/")[2] for each in lost) == ["not-ready", "unreachable"]
+    assert not any("tolerationSeconds" in each for each in lost)  # admission would give them five minutes
     assert spec["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "DoNotSchedule"
     assert spec["terminationGracePeriodSeconds"] == 3
     assert pod["metadata"]["labels"]["team"] == "crawl"
@@ -332,6 +336,38 @@ def test_a_pod_of_a_lost_node_is_deleted_by_force_only_when_that_is_wanted(names
     assert kept.delete(reference(created), ctx()).outcome is DeleteOutcome.DELETING
     assert forced.delete(reference(created), ctx()).outcome is DeleteOutcome.GONE
     assert namespace.pod(request(namespace).name) is None
+
+
+def test_a_deletion_that_a_lost_node_can_not_end_is_ended_by_force(namespace, stand_in) -> None:
+    """Somebody has deleted the Pod already: Kubernetes itself, or a run that was not allowed to use force."""
+    options = {"lost_node_timeout": 1}
+    desired = document(namespace, namespace, 1, **options)
+    name = instance_name(derived_uid("tests", "default", "pool-0"))
+    converge(desired)
+    before = namespace.pod(name)["metadata"]["uid"]
+    stand_in.report(name, outcomes.LOST)
+    stand_in.pause()
+    namespace.api.delete(f"{namespace.path}/pods/{name}")
+    kept, forced = provider(namespace, **options), provider(namespace, force_delete_lost=True, **options)
+    until("it is given up", lambda: listing(kept).instances[0].state is State.TERMINATED)
+    assert [lab.list_by_tag(Selector("tests"), ctx()).instances[0].deleting for lab in (kept, forced)] == [True, False]
+    assert not converge(desired, wait=False)["actions"]
+    assert namespace.pod(name)["metadata"]["uid"] == before
+    result = converge(document(namespace, namespace, 1, force_delete_lost=True, **options), wait=False)
+    assert [action["result"] for action in result["actions"]] == [["deleted", "created"]]
+    assert namespace.pod(name)["metadata"]["uid"] != before
+
+
+def test_force_does_not_end_what_a_finalizer_holds(namespace, stand_in) -> None:
+    forced = provider(namespace, lost_node_timeout=1, force_delete_lost=True)
+    created = forced.create(request(namespace), ctx())
+    name = request(namespace).name
+    namespace.wait_for_pod(name)
+    namespace.api.patch(f"{namespace.path}/pods/{name}", {"metadata": {"finalizers": ["example.com/kept"]}})
+    stand_in.report(name, outcomes.LOST)
+    wait_for(forced, created, "it is given up", lambda i: i.state is State.TERMINATED)
+    assert forced.delete(reference(created), ctx()).outcome is DeleteOutcome.DELETING
+    assert forced.get(created.provider_id, ctx()).deleting
 
 
 def test_a_healthy_pod_is_never_deleted_by_force(namespace, stand_in) -> None:

@@ -51,6 +51,9 @@ USED_ANNOTATION = "egress-used"
 
 LOWEST_PORT = 1024
 
+#: Taints of a lost node. It may come back: when its Pods are given up is for C(lost_node_timeout) to say.
+_LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
 
 class Unsatisfiable(ValueError):
     """A placement that nothing can ever fulfil. :ivar field: of the placement."""
@@ -254,9 +257,7 @@ def pod(name: str, marks: Marks, token: str, shape: Shape, port: int, config: Ku
 
 
 def _scheduling(marks: Marks, shape: Shape, config: KubernetesConfig, prefix: str) -> Json:
-    spec: Json = {}
-    if config.tolerations:
-        spec["tolerations"] = [dict(toleration) for toleration in config.tolerations]
+    spec: Json = {"tolerations": [*map(dict, config.tolerations), *_patience(config)]}
     if config.priority_class:
         spec["priorityClassName"] = config.priority_class
     if shape.topology:
@@ -274,6 +275,14 @@ def _scheduling(marks: Marks, shape: Shape, config: KubernetesConfig, prefix: st
             }
         ]
     return spec
+
+
+def _patience(config: KubernetesConfig) -> t.Iterator[Json]:
+    """Kubernetes itself deletes what is on a lost node after five minutes, if nothing is said about that."""
+    spoken = {each.get("key") for each in config.tolerations if each.get("effect") in (None, "NoExecute")}
+    for key in _LOST:
+        if not spoken & {None, key}:
+            yield {"key": key, "operator": "Exists", "effect": "NoExecute"}
 
 
 def _shared_metadata(token: str, marks: Marks, prefix: str, now: float) -> Json:

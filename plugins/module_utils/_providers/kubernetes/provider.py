@@ -411,6 +411,10 @@ class KubernetesProvider:
         scope = Scope(f"namespaces/{metadata['namespace']}")
         found = read(item, self._host.clock.now(), self._config.lost_node_timeout)
         state, cause, message, address = found.state, found.cause, found.message, found.address
+        deleting = found.deleting
+        if self._config.force_delete_lost and (state, cause) == (State.TERMINATED, NODE_LOST):
+            # A deletion that its node can't end, but we can: it has not begun, so that the engine deletes.
+            deleting = deleting and metadata.get("deletionGracePeriodSeconds") == 0
         if self._config.address == "service":
             address = _service_address(service)
             if state is State.RUNNING and not address:
@@ -428,7 +432,7 @@ class KubernetesProvider:
             message=message,
             created_at=seconds(metadata.get("creationTimestamp")),
             since=found.since,
-            deleting=found.deleting,
+            deleting=deleting,
         )
 
     def _labels(self, selector: Selector) -> str:

@@ -67,7 +67,7 @@ def test_nothing_in_the_pod_is_root_or_may_write_where_it_should_not():
     assert security["runAsUser"] == security["runAsGroup"] == security["fsGroup"] == 13
     assert security["seccompProfile"] == {"type": "RuntimeDefault"}
     assert spec["automountServiceAccountToken"] is False
-    for forbidden in ("hostNetwork", "hostPID", "hostIPC", "serviceAccountName", "priorityClassName", "tolerations"):
+    for forbidden in ("hostNetwork", "hostPID", "hostIPC", "serviceAccountName", "priorityClassName"):
         assert forbidden not in spec
 
 
@@ -180,7 +180,7 @@ def test_the_options_of_a_pod():
     assert spec["imagePullSecrets"] == [{"name": "pull"}]
     assert spec["serviceAccountName"] == "proxies"
     assert spec["priorityClassName"] == "low"
-    assert spec["tolerations"] == [{"key": "spot", "operator": "Exists"}]
+    assert spec["tolerations"][0] == {"key": "spot", "operator": "Exists"}
     assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
     assert spec["terminationGracePeriodSeconds"] == 3
     assert spec["topologySpreadConstraints"][0]["whenUnsatisfiable"] == "DoNotSchedule"
@@ -189,6 +189,23 @@ def test_the_options_of_a_pod():
         {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["r"]},
         {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z"]},
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ({}, ["not-ready", "unreachable"]),
+        ({"key": "node.kubernetes.io/not-ready", "effect": "NoExecute", "tolerationSeconds": 60}, ["unreachable"]),
+        ({"key": "node.kubernetes.io/unreachable"}, ["not-ready"]),
+        ({"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}, ["not-ready", "unreachable"]),
+        ({"effect": "NoExecute", "tolerationSeconds": 60}, []),
+    ],
+)
+def test_a_lost_node_keeps_its_pods_unless_the_user_says_how_long(given, ours):
+    tolerations = [{"operator": "Exists", **given}] if given else []
+    added = pod(tolerations=tolerations)["spec"]["tolerations"][len(tolerations) :]
+    forever = {"operator": "Exists", "effect": "NoExecute"}
+    assert added == [{"key": f"node.kubernetes.io/{key}", **forever} for key in ours]
 
 
 def test_spread():
