@@ -24,6 +24,7 @@ from ...module_utils.provider import (
     Created,
     CreateRequest,
     Deleted,
+    Diagnoser,
     ErrorClass,
     Guest,
     Instance,
@@ -34,6 +35,7 @@ from ...module_utils.provider import (
     Marker,
     Marks,
     Placement,
+    Preflight,
     Profile,
     Provider,
     ProviderError,
@@ -44,13 +46,12 @@ from ...module_utils.provider import (
     Sweeper,
     TargetStatus,
 )
-from .harness import Harness, Place, Trouble, Variant
+from .harness import PASSWORD_HASH, Harness, Place, Trouble, Variant
 
 T = t.TypeVar("T")
 
 #: What a guest holds in secret: as the salt of a password hash, which takes 16 of these characters, and as user data.
-SECRET = "KitSentinelXyzzy"
-_HASH = "$6$" + SECRET + "$" + "k" * 86
+SECRET = PASSWORD_HASH.split("$")[2]
 CLOUD_INIT = f"#cloud-config\nwrite_files: [{{path: /etc/secret, content: {SECRET}}}]\n"
 
 FIRST_PORT = 23128
@@ -146,6 +147,18 @@ class Guarded:
         sweeper = self._sweeper()
         self._call("delete_leftover", lambda: sweeper.delete_leftover(leftover, ctx))
 
+    def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
+        inner = self.inner
+        if not isinstance(inner, Preflight):
+            raise NotApplicable("the provider is no Preflight")
+        return self._call("preflight", lambda: inner.preflight(request, ctx), list)
+
+    def diagnose(self, ref: InstanceRef, ctx: Context) -> str:
+        diagnoser = self.inner
+        if not isinstance(diagnoser, Diagnoser):
+            raise NotApplicable("the provider is no Diagnoser")
+        return self._call("diagnose", lambda: diagnoser.diagnose(ref, ctx), str)
+
     def has(self, interface: type) -> bool:
         return isinstance(self.inner, interface)
 
@@ -236,7 +249,7 @@ class Bench:
 
     def guest(self) -> Guest:
         """Squid with a secret in it; every provider honours that."""
-        user = {"name": "kit", "password_hash": _HASH}
+        user = {"name": "kit", "password_hash": PASSWORD_HASH}
         return Guest(squid=SquidConfig.from_document({"users": [user], "allowed_sources": ["127.0.0.0/8"]}))
 
     def request(

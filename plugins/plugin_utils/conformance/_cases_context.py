@@ -16,10 +16,12 @@ from ...module_utils.provider import (
     HOLD,
     Context,
     Created,
+    Diagnoser,
     ErrorClass,
     LeftoverListing,
     Listing,
     Marker,
+    Preflight,
     ProviderError,
     Sweeper,
 )
@@ -40,6 +42,10 @@ def _methods(bench: Bench, created: Created) -> Iterator[tuple[str, Method]]:
         yield "set_mark", lambda ctx: provider.set_mark(ref(created), HOLD, "1900000000", ctx)
     if provider.has(Sweeper):
         yield "list_leftovers", lambda ctx: provider.list_leftovers(bench.selector(), ctx)
+    if provider.has(Preflight):
+        yield "preflight", lambda ctx: provider.preflight(bench.request("other"), ctx)
+    if provider.has(Diagnoser):
+        yield "diagnose", lambda ctx: provider.diagnose(ref(created), ctx)
     yield "delete", lambda ctx: provider.delete(ref(created), ctx)
 
 

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from ...module_utils.provider import Deleted, DeleteOutcome, ErrorClass, ProviderError
+from ...module_utils._calls import operation
+from ...module_utils.provider import Created, Deleted, DeleteOutcome, ErrorClass, ProviderError
 from ._bench import Bench, NotApplicable, must, ref, require, should, told
 from ._cases_get import never_created
 from .harness import Trouble, Variant
@@ -106,6 +107,58 @@ def delete_whose_answer_is_lost_is_taken_up(bench: Bench) -> None:
             require(error.error_class is ErrorClass.TRANSIENT, f"a lost answer is {told(error)}")
     bench.delete(created)
     bench.gone(created)
+
+
+@must
+def delete_that_broke_off_is_finished_by_the_next(bench: Bench) -> None:
+    """When a run dies between any two requests of a Delete, the next Delete ends it, and nothing is left behind but
+    what is found and removed as a leftover."""
+    if bench.profile.child_spans == "none":
+        raise NotApplicable("child-spans: none: it can't be seen where one request ends")
+    requests = 1
+    while _breaks_off(bench, requests):
+        requests += 1
+
+
+def _breaks_off(bench: Bench, requests: int) -> bool:
+    """Whether a Delete needs more requests than that; if so, it is taken up after so many."""
+    request = bench.request(f"after-{requests}")
+    created = bench.create(request)
+    died = _dies_after(bench, requests, created)
+    bench.delete(created)
+    bench.gone(created)
+    when = f"a Delete that broke off after {requests} requests"
+    _is_gone(bench.delete(created), when)
+    if bench.profile.secondary_resources == "explicit":
+        for leftover in bench.provider.list_leftovers(bench.selector(), bench.ctx()).leftovers:
+            bench.provider.delete_leftover(leftover, bench.ctx())
+    elif bench.profile.secondary_resources == "cascade":
+        bench.until(lambda: not bench.harness.residue(request.name), f"nothing is left of {when}")
+    left = bench.harness.residue(request.name)
+    require(not left, f"left behind of {when}: {', '.join(left)}")
+    return died
+
+
+class _Death(BaseException):
+    """Passes through whatever catches exceptions, as the end of a process would."""
+
+
+def _dies_after(bench: Bench, requests: int, created: Created) -> bool:
+    left = requests
+
+    def count(_request: str, _seconds: float) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise _Death
+
+    try:
+        with operation(bench.harness.clock, count):
+            bench.delete(created)
+    except _Death:
+        return True
+    require(left < requests, "no request of a Delete is seen: the provider's seam is no observed_api()")
+    return False
 
 
 @must

@@ -18,7 +18,17 @@ import typing as t
 from collections.abc import Callable, Iterator
 
 from ...module_utils._telemetry import ObservedProvider, Recorder
-from ...module_utils.provider import HOLD, Checker, Created, CreateRequest, Guest, Marker, ProviderError
+from ...module_utils.provider import (
+    HOLD,
+    Checker,
+    Created,
+    CreateRequest,
+    Diagnoser,
+    Guest,
+    Marker,
+    Preflight,
+    ProviderError,
+)
 from ._bench import CLOUD_INIT, SECRET, Bench, NotApplicable, must, ref, require
 from .harness import Trouble
 
@@ -94,6 +104,8 @@ def _live(bench: Bench, ear: _Ear, guest: Guest) -> None:
             with bench.trouble(kind):
                 ear.hear(create)
                 ear.hear(bench.listing)
+                if bench.provider.has(Preflight):
+                    ear.hear(lambda: bench.provider.preflight(request, bench.ctx()))
     ear.hear(create)
     ear.look()
     require(bool(made), "nothing could be created")
@@ -107,6 +119,9 @@ def _live(bench: Bench, ear: _Ear, guest: Guest) -> None:
         ear.hear(lambda: bench.provider.set_mark(ref(created), HOLD, "1900000000", bench.ctx()))
     if bench.provider.has(Checker):
         ear.hear(lambda: [status.as_result() for status in bench.provider.check(bench.ctx())])
+    if bench.provider.has(Diagnoser):
+        with bench.trouble(Trouble.VERBOSE, created.provider_id):
+            ear.hear(lambda: bench.provider.diagnose(ref(created), bench.ctx()))
     ear.hear(lambda: bench.delete(created))
     bench.gone(created)
 

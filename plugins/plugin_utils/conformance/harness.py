@@ -17,6 +17,9 @@ from collections.abc import Mapping, Sequence
 
 from ...module_utils.provider import DEFAULT_PREFIX, Clock, Placement, Profile, Provider, SystemClock
 
+#: The password hash of the one user of the guests that the kit makes, which nobody may get to see.
+PASSWORD_HASH = "$6$KitSentinelXyzzy$" + "k" * 86
+
 
 class Variant(enum.Enum):
     """Configurations of one and the same backend.
@@ -86,6 +89,7 @@ class Trouble(enum.Enum):
         {"secondary_resources": ("none", "cascade")},
     )
     PARTIAL = ("instance", "a list breaks off before it (a page is lost), or finds that it can't be read")
+    VERBOSE = ("instance", "its console or log is long (100,000 characters) and quotes C(PASSWORD_HASH) at the end")
     # One scope.
     SLOW_BOOT = (
         "scope",

@@ -23,10 +23,12 @@ from . import (
     _cases_context,
     _cases_create,
     _cases_delete,
+    _cases_diagnose,
     _cases_errors,
     _cases_get,
     _cases_list,
     _cases_marks,
+    _cases_preflight,
     _cases_profile,
     _cases_secrets,
 )
@@ -44,6 +46,8 @@ _ROOMS = (
     _cases_context,
     _cases_concurrency,
     _cases_check,
+    _cases_preflight,
+    _cases_diagnose,
     _cases_secrets,
 )
 

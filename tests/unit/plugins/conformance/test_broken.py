@@ -49,6 +49,7 @@ CATCHES = {
         (  # they wait for NotFound, and then the name is still taken
             "create-does-not-adopt-the-dying",
             "delete-twice",
+            "delete-that-broke-off-is-finished-by-the-next",
             "delete-of-another-incarnation",
             "delete-removes-everything",
             "mark-of-another-incarnation",
@@ -92,6 +93,29 @@ CATCHES = {
         ("check-has-one-entry-per-target",),
         "in an outage it says ['zones/b'], not ['zones/a', 'zones/b']",
         ("check-never-fails-as-a-whole", "check-uses-the-shared-reasons", "check-with-a-context-that-is-over"),
+    ),
+    broken.FreesItsDiskLast: Catch(
+        ("delete-that-broke-off-is-finished-by-the-next",),
+        "nothing is left of a Delete that broke off after",
+    ),
+    broken.TriesForReal: Catch(
+        ("preflight-changes-nothing",),
+        "it has made n1/",
+        ("preflight-finds-what-create-is-refused-for",),
+    ),
+    broken.TakesSilenceForConsent: Catch(
+        ("preflight-that-cannot-ask-does-not-find-nothing",),
+        "it finds nothing, though nothing answers",
+        (
+            "cancelled-while-the-backend-hangs",
+            "deadline-while-the-backend-hangs",
+            "cancelled-before-it-begins",
+            "out-of-time-before-it-begins",
+        ),
+    ),
+    broken.ShowsTheWholeConsole: Catch(("diagnosis-is-short-and-has-no-secrets", "guest-is-never-seen"), "it has 1051"),
+    broken.DiagnosesWhoeverHasTheNumber: Catch(
+        ("diagnosis-of-another-incarnation-is-not-found",), "of another incarnation: it returns 'it is up"
     ),
     broken.SaysNotFoundInCreate: Catch(("create-never-says-not-found",), "it says NotFound/Gone"),
 }

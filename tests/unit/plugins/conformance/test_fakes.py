@@ -34,6 +34,8 @@ NAMES = {
     "unauthorized-is-permanent": "credentials: none",
     "forbidden-is-permanent": "credentials: none",
     "credentials-are-never-seen": "credentials: none",
+    **dict.fromkeys((case.id for case in cases() if case.id.startswith("preflight-")), "the provider is no Preflight"),
+    **dict.fromkeys((case.id for case in cases() if case.id.startswith("diagnosis-")), "the provider is no Diagnoser"),
 }
 TASKS = {
     "get-of-never-created-is-not-found": "primary-key: allocated-id: an ID can't be made up",

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.crawl.egress.plugins.module_utils.provider import Marker, Reason
 from ansible_collections.crawl.egress.plugins.plugin_utils.conformance.harness import Harness, MissingHook, Trouble
 from ansible_collections.crawl.egress.plugins.plugin_utils.conformance.kit import Outcome, cases, run
-from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import FakeProvider
+from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import Api, FakeProvider
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.harness import FakeHarness
 
 
@@ -109,6 +109,16 @@ def test_an_error_that_no_case_expects_is_the_providers_fault() -> None:
 
     result = one(FakeHarness(Moody), "create-writes-the-marks")
     assert (result.outcome, result.message) == (Outcome.FAILED, "get fails: Transient/APIError (not today)")
+
+
+def test_a_delete_without_requests_that_are_seen_can_not_be_broken_off() -> None:
+    class Unobserved(FakeProvider):
+        def __init__(self, *args):
+            super().__init__(*args)
+            self._api = Api(self.backend)
+
+    result = one(FakeHarness(Unobserved), "delete-that-broke-off-is-finished-by-the-next")
+    assert result.message == "no request of a Delete is seen: the provider's seam is no observed_api()"
 
 
 def test_a_profile_with_a_word_of_its_own() -> None:

@@ -27,6 +27,8 @@ NOT_APPLICABLE = {
     "unauthorized-is-permanent": "credentials: none",
     "forbidden-is-permanent": "credentials: none",
     "credentials-are-never-seen": "credentials: none",
+    **dict.fromkeys((case.id for case in cases() if case.id.startswith("preflight-")), "the provider is no Preflight"),
+    **dict.fromkeys((case.id for case in cases() if case.id.startswith("diagnosis-")), "the provider is no Diagnoser"),
 }
 
 

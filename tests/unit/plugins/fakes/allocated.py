@@ -92,6 +92,7 @@ class Vm:
     readable: bool = True
     stuck: bool = False
     gone_at: float | None = None
+    console: str = "it is up\n"
 
 
 @dataclasses.dataclass
@@ -186,6 +187,15 @@ class Api:
             cluster.disks[node][vm.disk].used = True
             return f"UPID:{node}:create:{vm.vmid}"
 
+    def refusal(self, node: str, ctx: Context) -> str | None:
+        """What an insert would be refused for."""
+        with self._request(node, ctx):
+            return "quota of the pool is exceeded" if node in self._cluster.full else None
+
+    def console(self, node: str, vmid: int, token: str, ctx: Context) -> str:
+        with self._request(node, ctx):
+            return self._vm(node, vmid, token).console
+
     def update(self, node: str, vmid: int, token: str, notes: str, ctx: Context) -> None:
         with self._request(node, ctx, change=True):
             self._vm(node, vmid, token).notes = notes
@@ -273,7 +283,7 @@ def classify(error: HttpError, op: str) -> Reason:
 
 
 class TaskProvider:
-    """Provider, Marker, Checker and Sweeper.
+    """Provider, Marker, Checker, Sweeper, Preflight and Diagnoser.
 
     :param nodes: those that are configured. :param token: the credential.
     """
@@ -514,6 +524,23 @@ class TaskProvider:
         with self._asking("delete", leftover.leftover_id), self._unless(404, 409):
             self._api.free(node, volume, leftover.incarnation, ctx)
 
+    def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
+        self.scope_of(request.placement)
+        self.spec_content(request.placement, request.port, request.guest)
+        ctx.check("preflight", self.name)
+        with self._asking("preflight", None):
+            refusal = self._api.refusal(request.scope.name.partition("/")[2], ctx)
+        return [refusal] if refusal else []
+
+    def diagnose(self, ref: InstanceRef, ctx: Context) -> str:
+        node, vmid = self._parsed(ref.provider_id, "diagnose")
+        ctx.check("diagnose", self.name, ref.provider_id)
+        with self._asking("diagnose", ref.provider_id):
+            return self._readable(self._api.console(node, vmid, ref.incarnation, ctx))
+
+    def _readable(self, console: str) -> str:
+        return re.sub(r"\$6\$\S+", "[hash]", console)[-16_000:]
+
     # --- helpers
 
     def _instance(self, node: str, vm: Vm) -> Instance:
@@ -618,7 +645,7 @@ class TaskProvider:
 
 
 class LockProvider(TaskProvider):
-    """Provider, Marker, Checker. A list fails as a whole."""
+    """A list fails as a whole."""
 
     profile = dataclasses.replace(
         TaskProvider.profile,

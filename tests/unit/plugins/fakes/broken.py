@@ -153,6 +153,46 @@ class ChecksOnlyWhatWorks(FakeProvider):
         return [status for status in super().check(ctx) if status.ready]
 
 
+class FreesItsDiskLast(TaskProvider):
+    """Its disks go with their machine, it says; it is itself that removes them, when there is nobody left to ask."""
+
+    profile = dataclasses.replace(TaskProvider.profile, secondary_resources="cascade")
+
+
+class TriesForReal(TaskProvider):
+    """A preflight is a Create."""
+
+    def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
+        self.create(request, ctx)
+        return []
+
+
+class TakesSilenceForConsent(TaskProvider):
+    """What could not be asked is in order."""
+
+    def preflight(self, request: CreateRequest, ctx: Context) -> list[str]:
+        try:
+            return super().preflight(request, ctx)
+        except ProviderError as error:
+            if error.error_class is ErrorClass.PERMANENT:
+                raise
+            return []
+
+
+class ShowsTheWholeConsole(TaskProvider):
+    """It may be of use."""
+
+    def _readable(self, console: str) -> str:
+        return console
+
+
+class DiagnosesWhoeverHasTheNumber(TaskProvider):
+    """The incarnation is not looked at."""
+
+    def diagnose(self, ref: InstanceRef, ctx: Context) -> str:
+        return super().diagnose(InstanceRef(ref.provider_id, self.get(ref.provider_id, ctx).incarnation), ctx)
+
+
 class SaysNotFoundInCreate(FakeProvider):
     """A 404 is a 404."""
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ansible_collections.crawl.egress.plugins.module_utils.provider import Placement, Provider, Reason
 from ansible_collections.crawl.egress.plugins.plugin_utils.conformance.harness import (
+    PASSWORD_HASH,
     Harness,
     MissingHook,
     Place,
@@ -200,6 +201,7 @@ class ClusterHarness(Harness):
             Trouble.OPERATION: {"lock": "backup"},
             Trouble.OPERATION_FAILED: {"failure": "out of space", "started": False},
             Trouble.PARTIAL: {"readable": False},
+            Trouble.VERBOSE: {"console": "a line\n" * 15_000 + f"user kit {PASSWORD_HASH}\n"},
             Trouble.SLOW_DELETE: {"stuck": True},
         }
         if kind not in changes:
