@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import typing as t
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -57,6 +57,7 @@ class Player:
         arguments: tuple[str, ...],
         environ: Mapping[str, str] | None = None,
         play: Mapping[str, t.Any] | None = None,
+        below: Sequence[str] = (),
     ) -> tuple[subprocess.Popen[str], Path]:
         self._count += 1
         results = self.home / f"results-{self._count}.json"
@@ -75,7 +76,7 @@ class Player:
         }
         file = self.home / f"playbook-{self._count}.yml"
         file.write_text(yaml.safe_dump([book], sort_keys=False))
-        command = [sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(file), *arguments]
+        command = [*below, sys.executable, "-m", "ansible", "playbook", "-i", "localhost,", str(file), *arguments]
         running = subprocess.Popen(
             command,
             cwd=self.home,

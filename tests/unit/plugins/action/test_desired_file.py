@@ -6,14 +6,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import typing as t
 from pathlib import Path
 
+import pytest
 import yaml
 
-FLEET = "crawl.egress.egress_fleet"
+FLEET, GC = "crawl.egress.egress_fleet", "crawl.egress.egress_gc"
 
 DOCUMENT = {
     "install": "demo",
@@ -100,12 +102,13 @@ BAD_FILES = [
 ]
 
 
-def test_a_bad_file_is_named_and_not_quoted(player) -> None:
+@pytest.mark.parametrize("module", [FLEET, GC])
+def test_a_bad_file_is_named_and_not_quoted(player, module) -> None:
     names = [f"bad-{index}.yml" for index in range(len(BAD_FILES))]
     for name, (text, _problem) in zip(names, BAD_FILES):
         if text is not None:
             (player.home / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    played = player.play([fleet(desired_file=name) for name in names], "-vvvvv")
+    played = player.play([{module: {"desired_file": name}} for name in names], "-vvvvv")
     for name, (text, problem), result in zip(names, BAD_FILES, played.results):
         assert result["failed"], text
         assert result["error"]["reason"] == "InvalidArgument", text
@@ -115,9 +118,28 @@ def test_a_bad_file_is_named_and_not_quoted(player) -> None:
 
 
 def test_a_folder_is_no_file(player) -> None:
-    (result,) = player.play([fleet(desired_file=".")]).results
-    assert result["msg"].startswith("desired_file '.': ")
-    assert "Is a directory" in result["msg"]
+    for result in player.play([{module: {"desired_file": "."}} for module in (FLEET, GC)]).results:
+        assert result["error"]["reason"] == "InvalidArgument"
+        assert result["msg"].startswith("desired_file '.': ")
+        assert "Is a directory" in result["msg"]
+
+
+#: Takes from root what makes it read every file.
+AS_ANYBODY = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+
+
+def test_a_file_that_may_not_be_read(player) -> None:
+    file = player.home / "egress.yml"
+    file.write_text(TEXT)
+    file.chmod(0o000)
+    tasks = [{module: {"desired_file": "egress.yml"}} for module in (FLEET, GC)]
+    for result in player.play(tasks, below=AS_ANYBODY).results:
+        assert result["error"]["reason"] == "InvalidArgument"
+        assert result["msg"].startswith("desired_file 'egress.yml': ")
+        assert "Permission denied" in result["msg"]
+    file.chmod(0o400)
+    (readable,) = player.play([fleet(desired_file="egress.yml")], below=AS_ANYBODY).results
+    assert desired(readable) == 7
 
 
 def test_one_of_the_two_is_needed(player) -> None:
