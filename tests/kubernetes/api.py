@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import urllib3
 import yaml
 from kubernetes import config
+from kubernetes.client.rest import RESTClientObject
 
 MERGE_PATCH = "application/merge-patch+json"
 PATHS = {"certificate-authority", "client-certificate", "client-key", "tokenFile"}
@@ -47,6 +49,20 @@ class Api:
 
     def close(self) -> None:
         self._client.rest_client.pool_manager.clear()
+
+    @property
+    def url(self) -> str:
+        return self._client.configuration.host
+
+    @property
+    def ca_file(self) -> str:
+        return self._client.configuration.ssl_ca_cert
+
+    def anonymous(self) -> urllib3.PoolManager:
+        """Connections to the same server that prove nobody's identity by a certificate."""
+        settings = copy.copy(self._client.configuration)
+        settings.cert_file = settings.key_file = None
+        return RESTClientObject(settings).pool_manager
 
     def get(self, path: str) -> Any:
         return self.send("GET", path)

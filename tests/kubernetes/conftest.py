@@ -14,7 +14,8 @@ their names). Its Pods are reached with C(kubectl).
 | C(cluster) | session | a control plane on loopback; no Pod of it runs | that cluster |
 | C(namespace) | test | a namespace of C(cluster); a stand-in for the kubelet makes its Pods Ready | a namespace |
 | C(stand_in) | test | that stand-in: to decide what becomes of Pods | no |
-| C(gate) | test | a way to the API server on which requests are counted and spoiled | no |
+| C(any_stand_in) | test | the same, for tests that can do without | None |
+| C(gate) | test | a way to the API server on which requests are counted and spoiled | the same |
 | C(daemons) | test | the daemons of C(cluster): to kill, pause and restart; all is well again after the test | no |
 | C(real_namespace) | test | a namespace whose Pods run; the test's thread can reach them | a namespace |
 | C(reach) | test | the way to Pods of C(real_namespace), and something to fetch through them | the same |
@@ -33,6 +34,7 @@ import contextlib
 import ipaddress
 import itertools
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +51,7 @@ if TYPE_CHECKING:  # at run time only inside functions: this file may be loaded 
 
 KUBECONFIG = os.environ.get("EGRESS_TEST_KUBERNETES_KUBECONFIG")
 IMAGE = os.environ.get("EGRESS_TEST_KUBERNETES_IMAGE", "ubuntu/squid:latest")
-STAGED = {"stand_in", "gate", "daemons", "real_cluster", "real_daemons", "programs"}
+STAGED = {"stand_in", "daemons", "real_cluster", "real_daemons", "programs"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,8 +63,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             staged.append(item)
         if wants & {"real_cluster", "real_namespace"}:
             item.add_marker(pytest.mark.xdist_group("node"))
-    config.hook.pytest_deselected(items=staged)
-    items[:] = [item for item in items if item not in staged]
+    if staged:
+        config.hook.pytest_deselected(items=staged)
+        items[:] = [item for item in items if item not in staged]
+        # a warning, since it is told at the end of the run, with pytest-xdist too
+        names = ", ".join(sorted({item.nodeid.partition("[")[0].rpartition("/")[2] for item in staged}))
+        message = f"{len(staged)} tests need a cluster that they may hurt, and did NOT run on {KUBECONFIG}: {names}"
+        warnings.warn(pytest.PytestWarning(message), stacklevel=1)
 
 
 @pytest.fixture(scope="session")
@@ -126,6 +133,11 @@ def namespace(_place: tuple[Namespace, StandIn | None]) -> Namespace:
 
 @pytest.fixture
 def stand_in(_place: tuple[Namespace, StandIn]) -> StandIn:
+    return _place[1]
+
+
+@pytest.fixture
+def any_stand_in(_place: tuple[Namespace, StandIn | None]) -> StandIn | None:
     return _place[1]
 
 

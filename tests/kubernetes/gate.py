@@ -10,15 +10,19 @@ import contextlib
 import dataclasses
 import http.server
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.crawl.egress.tests.kubernetes.api import Api
+from ansible_collections.crawl.egress.tests.kubernetes.outcomes import Outcome
 
 #: Headers that concern one connection only, or that are written anew.
 HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
+#: The end of the path of one Pod, or of many.
+PODS = re.compile(r"/pods(/[^/]+)?$")
 
 
 @dataclasses.dataclass
@@ -59,13 +63,13 @@ class Gate:
 
     Attributes:
         requests: all of them so far.
-        token_file: with a token that the API server accepts.
+        token_file: with the token of somebody who may do anything in the namespace, and list Pods everywhere.
     """
 
     def __init__(self, api: Api, token_file: Path) -> None:
         self.token_file = token_file
-        self._configuration = api._client.configuration
-        self._pool = api._client.rest_client.pool_manager
+        self._upstream = api.url
+        self._pool = api.anonymous()
         self._rule: Rule | None = None
         self.requests: list[Request] = []
         gate = self
@@ -108,6 +112,7 @@ class Gate:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+        self._pool.clear()
 
     @contextlib.contextmanager
     def spoiled(self, rule: Rule) -> Iterator[None]:
@@ -121,7 +126,7 @@ class Gate:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP}
         answer = self._pool.request(
             request.method,
-            self._configuration.host + request.target,
+            self._upstream + request.target,
             body=request.body or None,
             headers=headers,
             retries=False,
@@ -175,3 +180,20 @@ def lost_answer(request: Request, forward: Callable[[Request], Answer]) -> Answe
     """It has its effect, and nobody hears of it."""
     forward(request)
     raise Lost
+
+
+def telling(outcome: Outcome, name: str | None = None) -> Rule:
+    """Pods, or one of them, seem to be so: for a cluster whose kubelet can't be made to say it."""
+
+    def tell(request: Request, forward: Callable[[Request], Answer]) -> Answer:
+        answer = forward(request)
+        if request.method != "GET" or answer.status != 200 or not PODS.search(request.path):
+            return answer
+        body = json.loads(answer.body)
+        for pod in body.get("items", [body]):
+            if name in (None, pod["metadata"]["name"]):
+                told = {**pod["status"], **outcome.status(pod, pod["status"].get("podIP", ""))}
+                pod["status"] = {key: value for key, value in told.items() if value is not None}
+        return dataclasses.replace(answer, body=body)
+
+    return tell

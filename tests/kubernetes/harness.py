@@ -34,7 +34,7 @@ from ansible_collections.crawl.egress.tests.kubernetes import outcomes
 from ansible_collections.crawl.egress.tests.kubernetes.api import Absent, Refused
 from ansible_collections.crawl.egress.tests.kubernetes.gate import Answer, Gate, Once
 from ansible_collections.crawl.egress.tests.kubernetes.namespaces import Namespace
-from ansible_collections.crawl.egress.tests.kubernetes.proxies import no_program
+from ansible_collections.crawl.egress.tests.kubernetes.proxies import IMAGE, no_program
 from ansible_collections.crawl.egress.tests.kubernetes.rbac import Permission, permissions, rules
 from ansible_collections.crawl.egress.tests.kubernetes.standin import StandIn
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
@@ -55,20 +55,22 @@ class KubernetesHarness(Harness):
     """One namespace, as somebody who may do what the documentation says that it takes, and nothing else.
 
     :cvar options: of the provider's configuration; what a proxy needs besides its Pod, too.
+    :param stand_in: None where Pods really run.
     :param granted: other permissions than those.
     """
 
-    settle = 60.0
+    settle = 120.0
     patience = 8.0
     options: Mapping[str, Any] = {
         "request_timeout": 2,
         "machine_types": {"small": {"requests": {"cpu": "1m"}}},
+        "grace_seconds": 1,
         "service": {},
         "network_policy": True,
     }
 
     def __init__(
-        self, namespace: Namespace, stand_in: StandIn, gate: Gate, granted: Sequence[Permission] = LEAST
+        self, namespace: Namespace, stand_in: StandIn | None, gate: Gate, granted: Sequence[Permission] = LEAST
     ) -> None:
         self._namespace = namespace
         self._stand_in = stand_in
@@ -85,9 +87,10 @@ class KubernetesHarness(Harness):
 
     def places(self) -> Sequence[Place]:
         scope = f"namespaces/{self._namespace.name}"
-        small = Placement(machine_type="small", image="localhost/proxy:1")
-        there = dataclasses.replace(small, region="region-1", zone="zone-1")
-        return [Place(small, scope), Place(there, scope)]
+        small = Placement(machine_type="small", image=IMAGE.get("image", "ubuntu/squid:latest"))
+        labels = self._api.get("/api/v1/nodes")["items"][0]["metadata"]["labels"]
+        zone = {field: labels.get(f"topology.kubernetes.io/{field}") for field in ("region", "zone")}
+        return [Place(small, scope), Place(dataclasses.replace(small, **zone), scope)]
 
     def refusals(self) -> Sequence[Refusal]:
         return [
@@ -156,29 +159,38 @@ class KubernetesHarness(Harness):
         return lambda _scope: self._gate.spoiled(gates.always(Answer(status, body, headers)))
 
     def _reported(self, outcome: outcomes.Outcome) -> Callable[[str], contextlib.AbstractContextManager[None]]:
+        stand_in = self._stand_in
+        if stand_in is None:
+            return lambda provider_id: self._gate.spoiled(gates.telling(outcome, provider_id.rpartition("/")[2]))
+
         @contextlib.contextmanager
         def trouble(provider_id: str) -> Iterator[None]:
             name = provider_id.rpartition("/")[2]
             self._namespace.wait_for_pod(name)
-            self._stand_in.report(name, outcome)
+            stand_in.report(name, outcome)
             if not outcome.address:
                 nothing = {"status": {"podIP": None, "podIPs": None}}
                 self._api.patch(f"/api/v1/{provider_id}/status", nothing)
             yield
             with contextlib.suppress(Absent):
-                self._stand_in.report(name, outcomes.RUNNING)
+                stand_in.report(name, outcomes.RUNNING)
 
         return trouble
 
     @contextlib.contextmanager
     def _slow_boot(self) -> Iterator[None]:
+        if self._stand_in is None:
+            with self._gate.spoiled(gates.telling(outcomes.CREATING)):
+                yield
+            return
         self._stand_in.becomes(outcomes.CREATING)
         try:
             yield
         finally:
             self._stand_in.becomes(outcomes.RUNNING)
             for pod in self._namespace.pods():
-                self._stand_in.report(pod["metadata"]["name"], outcomes.RUNNING)
+                with contextlib.suppress(Absent):  # it was on its way out
+                    self._stand_in.report(pod["metadata"]["name"], outcomes.RUNNING)
 
     @contextlib.contextmanager
     def _held(self, provider_id: str) -> Iterator[None]:

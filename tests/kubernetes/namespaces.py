@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 Rule = dict[str, list[str]]
+LIST_PODS: Rule = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
 
 
 class Namespace:
@@ -58,10 +60,12 @@ class Namespace:
             return "service account" not in refused.body["message"]
         return True
 
-    @property
+    @functools.cached_property
     def token(self) -> str:
-        """The administrator's, in a cluster of the tests' own."""
-        return yaml.safe_load(self.kubeconfig.read_text())["users"][0]["user"]["token"]
+        """Of somebody who may do anything here, and list Pods everywhere."""
+        anything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+        kubeconfig = self.service_account([anything], [LIST_PODS])
+        return yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"]
 
     @property
     def token_file(self) -> Path:

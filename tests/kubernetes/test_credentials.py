@@ -47,11 +47,9 @@ def nothing_set(monkeypatch, tmp_path) -> None:
 
 
 @pytest.fixture
-def server(namespace, stand_in) -> dict[str, str]:
-    """URL, ca_file and token_file of the tests' own cluster."""
-    (cluster,) = yaml.safe_load(namespace.kubeconfig.read_text())["clusters"]
-    ca = cluster["cluster"]["certificate-authority"]
-    return {"host": cluster["cluster"]["server"], "ca_file": ca, "token_file": str(namespace.token_file)}
+def server(namespace) -> dict[str, str]:
+    """URL, ca_file and token_file."""
+    return {"host": namespace.api.url, "ca_file": namespace.api.ca_file, "token_file": str(namespace.token_file)}
 
 
 def bare(namespace, **config):
@@ -110,7 +108,7 @@ def test_token_and_authority_by_the_environment(namespace, server, monkeypatch) 
 def test_the_service_account_of_a_pod(namespace, server, monkeypatch, tmp_path) -> None:
     url = urlsplit(server["host"])
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", url.hostname)
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(url.port))
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(url.port or 443))
     monkeypatch.setattr(api, "SERVICE_ACCOUNT", str(tmp_path))
     error = refused(lambda: listing(bare(namespace)), Reason.INVALID_CONFIG)
     assert error.message == "the service account of this Pod: Service token file does not exist."
@@ -248,11 +246,11 @@ def tunnel() -> Iterator[Tunnel]:
 
 
 def test_a_proxy_of_the_environment_is_used_and_no_proxy_is_heeded(namespace, server, tunnel, monkeypatch) -> None:
-    target = urlsplit(server["host"]).netloc
+    url = urlsplit(server["host"])
     monkeypatch.setenv("https_proxy", f"http://me:secret@127.0.0.1:{tunnel.port}")
     assert answers(bare(namespace, **server))
-    assert tunnel.asked == [(target, "Basic bWU6c2VjcmV0")]
-    monkeypatch.setenv("no_proxy", "127.0.0.0/8")
+    assert tunnel.asked == [(f"{url.hostname}:{url.port or 443}", "Basic bWU6c2VjcmV0")]
+    monkeypatch.setenv("no_proxy", url.hostname)
     assert answers(bare(namespace, **server))
     assert len(tunnel.asked) == 1
 
