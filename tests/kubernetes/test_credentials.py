@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.server
 import json
@@ -18,13 +19,23 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, utils
 
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes import api
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.provider import build
-from ansible_collections.crawl.egress.plugins.module_utils.provider import Reason
+from ansible_collections.crawl.egress.plugins.module_utils.provider import ProviderError, Reason
 from ansible_collections.crawl.egress.tests.kubernetes.certificates import Authority
 from ansible_collections.crawl.egress.tests.kubernetes.fleets import converge, document
-from ansible_collections.crawl.egress.tests.kubernetes.proxies import ENTRY, HOST, ctx, listing, provider, refused
+from ansible_collections.crawl.egress.tests.kubernetes.proxies import (
+    ENTRY,
+    HOST,
+    ctx,
+    listing,
+    provider,
+    refused,
+    request,
+)
 from ansible_collections.crawl.egress.tests.kubernetes.rbac import permissions, rules
 from ansible_collections.crawl.egress.tests.kubernetes.waiting import until
 
@@ -131,6 +142,61 @@ def test_a_token_that_is_rotated_meanwhile_needs_no_restart(namespace, server, t
     refused(lambda: listing(lab), Reason.UNAUTHORIZED)
     file.write_text(new)
     assert answers(lab)
+
+
+def test_a_token_whose_time_is_over(namespace, server, cluster, stand_in, tmp_path) -> None:
+    """No API server gives one for less than ten minutes: this one's key makes it."""
+    header, claims, _signature = namespace.token.split(".")
+    described = json.loads(base64.urlsafe_b64decode(claims + "=="))
+    key = serialization.load_pem_private_key((cluster.enclosure.folder / "accounts.key").read_bytes(), None)
+
+    def token_until(expiry: int) -> dict[str, str]:
+        told = {**described, "iat": expiry - 7200, "nbf": expiry - 7200, "exp": expiry}
+        text = f"{header}.{_unpadded(json.dumps(told).encode())}"
+        numbers = utils.decode_dss_signature(key.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
+        file = tmp_path / f"until-{expiry}"
+        file.write_text(f"{text}.{_unpadded(b''.join(number.to_bytes(32, 'big') for number in numbers))}")
+        return {**server, "token_file": str(file)}
+
+    now = described["iat"]
+    assert answers(bare(namespace, **token_until(now + 3600)))
+    error = refused(lambda: listing(bare(namespace, **token_until(now - 3600))), Reason.UNAUTHORIZED)
+    assert error.message == "the API server does not accept the credentials"
+
+
+def _unpadded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def test_a_client_certificate(namespace, server, daemons, tmp_path) -> None:
+    authority, other = Authority("clients"), Authority("somebody else")
+    (tmp_path / "clients.crt").write_bytes(authority.certificate)
+    certificate, key = authority.issue("crawler", ["127.0.0.1"], tmp_path)
+    unknown, its_key = other.issue("stranger", ["127.0.0.1"], tmp_path)
+    binding = {
+        "metadata": {"name": "crawler"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "User", "name": "crawler", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+    namespace.api.post(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace.name}/rolebindings", binding)
+    daemons.restart("kube-apiserver", f"--client-ca-file={tmp_path / 'clients.crt'}")
+    del server["token_file"]
+
+    def by(cert_file: Path, key_file: Path):
+        return bare(namespace, **server, cert_file=str(cert_file), key_file=str(key_file))
+
+    assert until("the role is known", lambda: _lists(by(certificate, key)))
+    refused(lambda: by(certificate, key).create(request(namespace), ctx()), Reason.FORBIDDEN)
+    refused(lambda: listing(by(unknown, its_key)), Reason.UNAUTHORIZED)
+    error = refused(lambda: listing(by(certificate, its_key)), Reason.INVALID_CONFIG)
+    assert "a certificate or key file can't be used" in error.message
+
+
+def _lists(lab) -> bool:
+    try:
+        return answers(lab)
+    except ProviderError:
+        return False
 
 
 def _forget(namespace, token: str) -> None:

@@ -243,6 +243,23 @@ def test_two_runs_of_one_pool_at_once(namespace) -> None:
     assert converge(desired)["changed"] is False
 
 
+def test_a_run_that_is_overtaken_takes_what_the_other_has_made(namespace, gate) -> None:
+    """The other one begins when this one has seen that there is nothing, and ends before this one's first create."""
+    overtaking = []
+
+    def overtaken(request_, forward):
+        overtaking.append(converge(document(namespace, namespace, 4)))
+        return forward(request_)
+
+    with gate.spoiled(Once(plural("pods", "POST"), overtaken)):
+        result = converge(document(gate, namespace, 4))
+    assert [run["outcome"] for run in (result, *overtaking)] == ["converged"] * 2
+    made = [step for run in (result, *overtaking) for action in run["actions"] for step in action["result"]]
+    assert (made.count("created"), len(made)) == (4, 8)
+    assert ["adopted"] in [action["result"] for action in result["actions"]]
+    assert len(namespace.pods()) == 4
+
+
 def test_two_installs_in_one_namespace(namespace) -> None:
     first, second = (document(namespace, namespace, 3, install=name) for name in ("first", "second"))
     for desired in (first, second):
@@ -339,16 +356,26 @@ def test_etcd_is_dead(namespace, daemons) -> None:
 
 def test_a_storm_of_429(namespace, daemons, gate) -> None:
     """Fifty creates by sixteen threads on a server that takes one request at a time and refuses the others."""
-    may = namespace.service_account(rules(permissions("namespace")))
     daemons.restart(
         "kube-apiserver",
         "--max-requests-inflight=1",
         "--max-mutating-requests-inflight=1",
         "--feature-gates=APIPriorityAndFairness=false",
     )
-    result = converge(document({"kubeconfig": str(may)}, namespace, 50), concurrency=16)
+    refusals = []
+
+    def count(request_, forward):
+        answer = forward(request_)
+        if answer.status == 429:
+            refusals.append(answer)
+        return answer
+
+    with gate.spoiled(count):
+        result = converge(document(gate, namespace, 50), concurrency=16)
     assert result["outcome"] == "converged", told(result)
     assert len(namespace.pods()) == 50
+    assert refusals[0].headers["Retry-After"] == "1"
+    assert refusals[0].body == b"Too many requests, please try again later.\n"
 
 
 def test_a_server_that_refuses_for_long_is_left_alone_for_as_long_as_it_asks(namespace, gate) -> None:
