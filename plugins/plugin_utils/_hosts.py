@@ -56,9 +56,7 @@ def _bare_text(text: str) -> str:
 
 def rows(listings: Listings, install: str) -> list[dict[str, t.Any]]:
     """The install's instances, each incarnation once; of several of one proxy, the one to be used first."""
-    evidence = Evidence.of(listings, frozenset())
-    found = [*(i for instances in evidence.by_uid.values() for i in instances), *evidence.unidentified]
-    result = [i.as_result() for i in found if i.marks.install == install]
+    result = [i.as_result() for i in Evidence.of(listings, frozenset()).instances if i.marks.install == install]
     for row in result:
         del row["message"]
     return sorted(result, key=_order)

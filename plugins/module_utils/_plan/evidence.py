@@ -46,6 +46,11 @@ class Evidence:
                 unidentified.append(instance)
         return cls(listings, assume_gone, {uid: tuple(found) for uid, found in by_uid.items()}, tuple(unidentified))
 
+    @property
+    def instances(self) -> list[Instance]:
+        """All of them, each incarnation once, whichever entries show it."""
+        return [*(i for found in self.by_uid.values() for i in found), *self.unidentified]
+
     def doubts(self, slot: Slot) -> list[str]:
         """Why absence of this proxy can't be believed; empty when every candidate scope is complete (rule 1)."""
         return list(dict.fromkeys(doubt for place in slot.places for doubt in self._doubts(place)))

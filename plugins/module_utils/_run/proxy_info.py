@@ -13,7 +13,8 @@ import typing as t
 from .._engine.executor import DaemonThreads, Job
 from .._engine.observe import LIST_SECONDS, Providers, observe
 from .._host import Host
-from .._models import Instance, Listing, Selector
+from .._models import Instance, Selector
+from .._plan.evidence import Evidence
 from .._spec.document import parse_providers
 from .._telemetry import Recorder
 from ..provider import Diagnoser
@@ -48,7 +49,7 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
         uid=uids[0] if len(uids) == 1 else None,
     )
     listings = observe(providers, selector, host.context(LIST_SECONDS), DaemonThreads(len(entries)))
-    found = [i for answer in listings.values() if isinstance(answer, Listing) for i in answer.instances]
+    found = Evidence.of(listings, frozenset()).instances
     shown = [i for i in sorted(found, key=_order) if _wanted(i, params)]
     rows = [_row(i, install) for i in shown]
     if params["diagnose"]:
