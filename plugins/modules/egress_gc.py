@@ -147,7 +147,7 @@ kept:
       description:
         - V(live) for a wanted proxy, V(egress_fleet) for one in a pool of the document, V(task) for one made by
           M(crawl.egress.egress_proxy), V(young), V(held), V(deleting), V(quarantined) when it was seen as an orphan too
-          recently, V(no_uid) when its marks are damaged, V(cannot_be_marked) and V(incomplete_scope).
+          recently, V(no_uid) and V(no_pool) when its marks are damaged, V(cannot_be_marked) and V(incomplete_scope).
       type: str
       returned: always
     note:
@@ -203,7 +203,7 @@ error:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._entry import serve
+from ..module_utils._module import serve
 from ..module_utils._run.gc import RULES, argument_spec, run
 
 

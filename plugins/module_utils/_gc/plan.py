@@ -69,6 +69,7 @@ class Kept(enum.Enum):
     DELETING = "deleting"
     QUARANTINED = "quarantined"
     NO_UID = "no_uid"
+    NO_POOL = "no_pool"
     NO_MARKER = "cannot_be_marked"
     INCOMPLETE = "incomplete_scope"
 
@@ -167,10 +168,8 @@ def plan_gc(
     :param markers: providers that can set marks.
     :param now: Unix seconds.
     """
-    evidence = Evidence.of(listings, frozenset())
     live = {spec.uid for spec in desired.specs} | rules.live_uids
-    found = [i for instances in evidence.by_uid.values() for i in instances] + list(evidence.unidentified)
-    mine = [i for i in found if i.marks.install == desired.install]
+    mine = [i for i in Evidence.of(listings, frozenset()).instances if i.marks.install == desired.install]
     steps: list[Step] = []
     kept: list[Keep] = []
     for instance in sorted(mine, key=lambda i: (i.provider, i.provider_id)):
@@ -227,6 +226,8 @@ def _spared(instance: Instance, desired: Desired, live: t.AbstractSet[str], rule
         return Keep(instance, Kept.LIVE)
     if instance.deleting:
         return Keep(instance, Kept.DELETING)
+    if not marks.pool:
+        return Keep(instance, Kept.NO_POOL, "its pool mark is missing, so it may be a task's; look at it")
     if marks.pool == TASK_POOL and not rules.collect_task:
         return Keep(instance, Kept.TASK, "proxies of tasks are collected only with collect_task")
     if marks.pool in desired.pools:

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import re
 import typing as t
 
 from .._context import Context
@@ -83,6 +85,9 @@ def collect(
         last = len(done) == len(made.now)
         lines.show(f"{len(done)} of {len(made.now)} steps of the collection done, {failed} failed", at_once=last)
     _stop_if_cancelled(host, done)
+    unmarked = [d for d in done if d.error is not None and not d.step.deletes]
+    if unmarked:  # fails nothing this time, but where it goes on nothing is ever collected
+        host.warn(f"{len(unmarked)} quarantine marks could not be changed: {unmarked[0].note}")
     return Collection(made, tuple(done), listings, leftovers)
 
 
@@ -158,8 +163,9 @@ def _perform(step: Step, provider: ObservedProvider, ctx: Context) -> tuple[str,
         if isinstance(provider.inner, Marker):
             # So that whoever looks at the instance sees that this is not the first time.
             before = instance.marks.extra.get(FAILURES, "0")
-            count = int(before) + 1 if before.isdecimal() else 1
-            provider.set_mark(instance.ref, FAILURES, str(count), ctx)
+            count = int(before) + 1 if re.fullmatch("[0-9]{1,9}", before) else 1
+            with contextlib.suppress(ProviderError):  # what failed is the deletion
+                provider.set_mark(instance.ref, FAILURES, str(count), ctx)
         raise
 
 

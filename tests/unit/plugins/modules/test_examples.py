@@ -11,7 +11,7 @@ import importlib
 import pytest
 import yaml
 
-MODULES = ["egress_fleet", "egress_proxy", "egress_proxy_info"]
+MODULES = ["egress_fleet", "egress_gc", "egress_proxy", "egress_proxy_info"]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -27,7 +27,13 @@ HOUR = 3600.0
 def gc(world: World, *specs: t.Any, check: bool = False, generation: int | None = None, **rules: t.Any) -> Collection:
     recorder = Recorder()
     ready = {n: ObservedProvider(FakeProvider(n, b), recorder, world.clock) for n, b in world.backends.items()}
-    host = run_host(world.clock, check_mode=check, progress=world.progress.append, cancel=world.cancel)
+    host = run_host(
+        world.clock,
+        check_mode=check,
+        warn=world.warnings.append,
+        progress=world.progress.append,
+        cancel=world.cancel,
+    )
     wanted = dataclasses.replace(desired(*specs), generation=generation)
     rules = {"max_deletions": Limit(percent=100), **rules}
     return collect(wanted, Rules(**rules), Providers(ready, {}), host, InTurn(), 900.0)
@@ -166,6 +172,15 @@ def test_an_instance_without_a_uid_is_reported_and_never_touched():
     assert seen.done == ()
 
 
+def test_an_instance_without_a_pool_may_be_a_tasks_and_is_reported():
+    world = orphaned()
+    del orphan(world).labels[f"{PREFIX}-pool"]
+    for more in ({}, {"collect_task": True}):
+        seen = gc(world, *pool(2), sightings=1, **more)
+        assert kept(seen)["old-0"] is Kept.NO_POOL
+        assert seen.done == ()
+
+
 def test_held_and_dying_instances_are_kept():
     world = orphaned(2)
     held, dying = world.one.named("old-0")[0], world.one.named("old-1")[0]
@@ -250,6 +265,30 @@ def test_the_same_delete_failing_in_every_run_is_counted_on_the_instance():
         assert results(seen) == ["failed"]
         assert orphan(world).labels[f"{PREFIX}-{FAILURES}"] == str(count)
     assert results(gc(world, *pool(2), sightings=1)) == ["deleted"]
+
+
+def test_a_deletion_that_failed_is_told_as_such_when_the_mark_fails_too():
+    world = orphaned(2)
+    world.one.faults += [Fault("delete", Reason.FORBIDDEN, times=9), Fault("mark", Reason.API_ERROR, times=9)]
+    seen = gc(world, *pool(2), sightings=1)
+    assert [(f.error.op, f.error.reason) for f in seen.failures] == [("delete", Reason.FORBIDDEN)]
+    assert sorted(results(seen)) == ["failed", "skipped"]
+
+
+@pytest.mark.parametrize("damaged", ["many", "-3", "²", "9" * 50])
+def test_a_damaged_count_of_failures_begins_anew(damaged):
+    world = orphaned()
+    orphan(world).labels[f"{PREFIX}-{FAILURES}"] = damaged
+    world.one.faults.append(Fault("delete", Reason.API_ERROR))
+    gc(world, *pool(2), sightings=1)
+    assert orphan(world).labels[f"{PREFIX}-{FAILURES}"] == "1"
+
+
+def test_orphans_that_can_not_be_marked_are_warned_of():
+    world = orphaned(2)
+    world.one.faults.append(Fault("mark", Reason.API_ERROR, times=9))
+    assert results(gc(world, *pool(2))) == ["failed", "failed"]
+    assert world.warnings == ["2 quarantine marks could not be changed: mark failed on order"]
 
 
 def test_a_refusal_costs_one_error():
