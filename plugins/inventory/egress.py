@@ -33,7 +33,8 @@ notes:
   - What backends say is never a template. Strings that could be one, such as labels that somebody has tampered with,
     are shown by C(ansible-inventory) as C(__ansible_unsafe).
   - All that the providers say is cached, and filters are applied afterwards. With another O(install), other
-    O(providers) or another O(mark_prefix), what was cached before is not used. An incomplete answer is not cached.
+    O(providers), another O(mark_prefix) or other variables of the environment that clients heed, such as E(KUBECONFIG),
+    what was cached before is not used. An incomplete answer is not cached.
 seealso:
   - module: crawl.egress.egress_proxy_info
 options:
@@ -200,6 +201,9 @@ _SHOWN = 5
 #: Changes with what a cached row consists of.
 _ROWS_VERSION = 1
 
+#: What providers take from the environment is a setting, too: another cluster or project has other rows.
+_ENVIRONMENT = ("GCP_", "GOOGLE_", "K8S_AUTH_", "KUBECONFIG", "KUBERNETES_SERVICE_", "LIBVIRT_")
+
 
 class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     NAME = "crawl.egress.egress"
@@ -258,7 +262,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         settings = self._settings(path)
         caching = self.get_option("cache")
         # A digest, since the settings may hold secrets, and the key becomes the name of a file.
-        body = json.dumps([_ROWS_VERSION, settings], sort_keys=True)
+        environment = {name: value for name, value in os.environ.items() if name.startswith(_ENVIRONMENT)}
+        body = json.dumps([_ROWS_VERSION, settings, environment], sort_keys=True)
         key = f"{self.get_cache_key(path)}_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
         cached = self._cache.get(key) if caching and not refresh else None
         if isinstance(cached, dict) and "rows" in cached:

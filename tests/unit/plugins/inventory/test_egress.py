@@ -681,6 +681,15 @@ def test_other_settings_do_not_use_it(sources: Sources) -> None:
     assert len(sources.calls()) == 4
 
 
+@pytest.mark.parametrize("variable", ["KUBECONFIG", "K8S_AUTH_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "GCP_PROJECT"])
+def test_another_environment_does_not_use_it(sources: Sources, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    source = sources.write(sources.backend(count=1), **caching(sources))
+    for value in ("one", "other", "one"):
+        monkeypatch.setenv(variable, value)
+        sources.read(source)
+    assert len(sources.calls()) == 2
+
+
 def test_no_secret_is_cached(sources: Sources) -> None:
     sources.read(sources.write(sources.backend(count=1, token="s3cret"), **caching(sources)))
     (file,) = sources.home.joinpath("cache").iterdir()
