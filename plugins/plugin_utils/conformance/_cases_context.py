@@ -34,6 +34,7 @@ _SHORT = 0.2
 
 
 def _methods(bench: Bench, created: Created) -> Iterator[tuple[str, Method]]:
+    """All that take a context and may fail."""
     provider = bench.provider
     yield "get", lambda ctx: provider.get(created.provider_id, ctx)
     yield "list_by_tag", lambda ctx: provider.list_by_tag(bench.selector(), ctx)
@@ -42,6 +43,11 @@ def _methods(bench: Bench, created: Created) -> Iterator[tuple[str, Method]]:
         yield "set_mark", lambda ctx: provider.set_mark(ref(created), HOLD, "1900000000", ctx)
     if provider.has(Sweeper):
         yield "list_leftovers", lambda ctx: provider.list_leftovers(bench.selector(), ctx)
+        if Trouble.ORPHANED.not_applicable(bench.profile) is None:
+            orphan = bench.create(bench.request("orphan"))
+            with bench.trouble(Trouble.ORPHANED, orphan.provider_id):
+                leftover, *_others = provider.list_leftovers(bench.selector(), bench.ctx()).leftovers
+            yield "delete_leftover", lambda ctx: provider.delete_leftover(leftover, ctx)
     if provider.has(Preflight):
         yield "preflight", lambda ctx: provider.preflight(bench.request("other"), ctx)
     if provider.has(Diagnoser):
@@ -64,7 +70,7 @@ def _words(value: object) -> str:
 
 def _is_over_before(bench: Bench, ctx: Context, how: str) -> None:
     created = bench.create()
-    for name, method in _methods(bench, created):
+    for name, method in list(_methods(bench, created)):
         before = bench.harness.backend_calls()
         value = bench.start(name, functools.partial(method, ctx)).outcome(bench.harness.patience)
         calls = bench.harness.backend_calls() - before
@@ -89,10 +95,10 @@ def out_of_time_before_it_begins(bench: Bench) -> None:
 
 def _ends_during(bench: Bench, seconds: float, end: Callable[[threading.Event], None], how: str) -> None:
     """Every method meets a backend that hangs; what it does not need of the backend it may finish."""
-    created = bench.create()
+    methods = list(_methods(bench, bench.create()))
     hung = []
     with bench.trouble(Trouble.HANG):
-        for name, method in _methods(bench, created):
+        for name, method in methods:
             cancel = threading.Event()
             before = bench.harness.backend_calls()
             ctx = Context.within(seconds, bench.harness.clock, cancel)

@@ -28,6 +28,7 @@ from ...module_utils.provider import (
     Marker,
     Preflight,
     ProviderError,
+    Sweeper,
 )
 from ._bench import CLOUD_INIT, SECRET, Bench, NotApplicable, must, ref, require
 from .harness import Trouble
@@ -48,6 +49,12 @@ def requests_are_children_of_their_operation(bench: Bench) -> None:
     ]
     if bench.provider.has(Marker):
         steps.append(("mark", lambda: observed.set_mark(ref(created), HOLD, "1900000000", bench.ctx())))
+    if bench.provider.has(Sweeper):
+        steps.append(("list_leftovers", lambda: observed.list_leftovers(bench.selector(), bench.ctx())))
+    if bench.provider.has(Preflight):
+        steps.append(("preflight", lambda: observed.preflight(bench.request("other"), bench.ctx())))
+    if bench.provider.has(Diagnoser):
+        steps.append(("diagnose", lambda: observed.diagnose(ref(created), bench.ctx())))
     steps.append(("delete", lambda: observed.delete(ref(created), bench.ctx())))
     for op, step in steps:
         recorded = _children(recorder, op)
