@@ -222,6 +222,8 @@ class Client:
             # A token that was rotated, or a plugin's that expired: once more with what is there now.
             connection = self._connected(connection)
             answer = self._patiently(connection, request, ctx)
+        if answer.status == 403 and Refusal.from_answer(403, answer.data, answer.headers).lacks_permission:
+            answer = self._when_ready(connection, request, ctx)
         if 200 <= answer.status < 300:
             body: bytes = answer.data
             return body
@@ -248,6 +250,16 @@ class Client:
             ctx.sleep(float(pause))
             if ctx.cancel.is_set():
                 break
+        return answer
+
+    def _when_ready(self, connection: Connection, request: Request, ctx: Context) -> t.Any:
+        """An API server that has just begun knows no roles yet and forbids everything: believe one that is ready."""
+        for _attempt in range(_PATIENCE):
+            is_ready = self._once(connection, Request("ready", "GET", "/readyz", None), ctx).status == 200
+            answer = self._patiently(connection, request, ctx)
+            if is_ready or answer.status != 403 or ctx.remaining() <= 1 or ctx.cancel.is_set():
+                break
+            ctx.sleep(1)
         return answer
 
     def _once(self, connection: Connection, request: Request, ctx: Context) -> t.Any:

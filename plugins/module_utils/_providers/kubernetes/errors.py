@@ -94,6 +94,11 @@ class Refusal(Exception):
         return self.code == 404 and self.reason == "NotFound" and self.kind == kind
 
     @property
+    def lacks_permission(self) -> bool:
+        """Whether it is for want of a role: nothing was done, and another role would change that."""
+        return self.code == 403 and bool(_RBAC.search(self.message))
+
+    @property
     def terminating(self) -> bool:
         """Whether the namespace is being deleted."""
         return any(cause.reason == "NamespaceTerminating" for cause in self.causes) or (

@@ -228,6 +228,46 @@ def test_a_cancelled_run_does_not_ask_again(server):
     assert len(server.requests) == 1
 
 
+# --- not ready yet
+
+FORBIDDEN = (403, {}, {**STATUS, "message": 'pods is forbidden: User "me" cannot create resource "pods"'})
+NOT_READY = (500, {}, "[-]informer-sync failed: reason withheld\n")
+READY = (200, {}, "ok")
+MADE = (201, {}, {"metadata": {"uid": "u"}})
+
+
+def create(server, context):
+    return open_to(server, token=TOKEN).create(PODS, "proxies", {"kind": "Pod"}, context)
+
+
+def test_a_server_that_has_just_begun_is_asked_again_when_it_is_ready(server):
+    server.answers = [FORBIDDEN, FORBIDDEN, FORBIDDEN, NOT_READY, FORBIDDEN, READY, MADE]
+    clock = FakeClock()
+    before = clock.monotonic()
+    assert create(server, ctx(clock=clock))["metadata"]["uid"] == "u"
+    assert [path for _method, path, _headers, _body in server.requests][1::2] == ["/readyz"] * 3
+    assert clock.monotonic() - before == 2
+
+
+def test_one_that_is_ready_is_believed(server):
+    server.answers = [FORBIDDEN, READY, FORBIDDEN]
+    assert refused(lambda: create(server, ctx(clock=FakeClock()))).lacks_permission
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(("seconds", "requests"), [(60, 21), (1, 3)])
+def test_one_that_never_says_whether_it_is_ready_is_believed_in_the_end(server, seconds, requests):
+    server.answers = [FORBIDDEN]
+    assert refused(lambda: create(server, ctx(seconds, FakeClock()))).lacks_permission
+    assert len(server.requests) == requests
+
+
+def test_what_no_role_would_change_is_not_asked_again(server):
+    server.answers = [(403, {}, {**STATUS, "message": 'pods "x" is forbidden: exceeded quota: few'})]
+    refused(lambda: create(server, ctx()))
+    assert len(server.requests) == 1
+
+
 # --- no answer
 
 
