@@ -35,10 +35,14 @@ def spread(directory: str) -> list[dict[str, t.Any]]:
     def proxy(**options: t.Any) -> dict[str, t.Any]:
         return {"crawl.egress.egress_proxy": {**common, "name": "y", "wait_sleep": 0.2, **options}}
 
+    def collection(desired: t.Any, **options: t.Any) -> dict[str, t.Any]:
+        return {"crawl.egress.egress_gc": {"desired": desired, "results": "all", **options}}
+
     good = [
         {**fleet(document, results="all"), "diff": True},
         fleet({**common, "proxies": [{"name": "x", "squid": squid}]}),
         {"crawl.egress.egress_proxy_info": common},
+        {**collection(document), "diff": True},
         {**proxy(squid=squid), "diff": True},
         proxy(state="absent", squid=squid),
         fleet({**document, "proxies": []}, allow_empty=True, max_deletions="100%"),
@@ -66,6 +70,10 @@ def spread(directory: str) -> list[dict[str, t.Any]]:
         proxy(squid=squid, port="abc"),
         proxy(squid=squid, state="gone"),
         proxy(squid={"users": [{"name": "crawler", "password": SENTINEL}]}),
+        collection(document, min_age="soon"),
+        collection({**document, "password": SENTINEL}),
+        collection({**document, "squid": {"users": [SENTINEL]}}),
+        collection("{" + SENTINEL),
     ]
     return [*good, *bad]
 
@@ -78,14 +86,14 @@ def test_no_secret_is_shown_or_registered(player, backend) -> None:
     (player.home / "secrets.yml").write_text(yaml.safe_dump(options))
     hidden = [{**task, _action(task): f"{{{{ options_{index} }}}}"} for index, task in enumerate(tasks)]
     # Whatever the action plugin refuses is the same every way, so that most of what is wrong goes the short one only.
-    for how, chosen in (({}, range(len(tasks))), (AS_MODULE, [0, 2, 3, 5, 8, 9, 15]), (ASYNC, [1, 8])):
+    for how, chosen in (({}, range(len(tasks))), (AS_MODULE, [0, 2, 3, 4, 6, 9, 10, 16]), (ASYNC, [1, 9])):
         played = player.play(
             [{**hidden[index], **how} for index in chosen],
             "-vvvvv",
             play={"vars_files": ["secrets.yml"]},
             environ={"ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_INJECT_INVOCATION": "true"},
         )
-        assert [not result["failed"] for result in played.results] == [index < 6 for index in chosen], how
+        assert [not result["failed"] for result in played.results] == [index < 7 for index in chosen], how
         for index, result in zip(chosen, played.results):
             assert SENTINEL not in json.dumps(result), (how, tasks[index])
         assert SENTINEL not in played.output, how
