@@ -4,8 +4,9 @@
 
 """A stand-in for scheduler, node and kubelet: writes into the API what they would, and runs nothing.
 
-A Pod gets a node and becomes Running and Ready within milliseconds, with an address of its own in 127.0.0.0/8 on which
-nobody listens (a test may); a deleted Pod goes. A test can have it otherwise.
+A Pod gets a node and, once the Secrets that it mounts are there, becomes Running and Ready within milliseconds, with
+an address of its own in 127.0.0.0/8 on which nobody listens (a test may); a deleted Pod goes. A test can have it
+otherwise.
 """
 
 from __future__ import annotations
@@ -153,8 +154,18 @@ class StandIn:
             elif "deletionTimestamp" in meta:
                 if pod["spec"].get("nodeName") == NODE and meta.get("deletionGracePeriodSeconds") != 0:
                     self._finish(meta)
-            elif meta["uid"] not in self._settled:
+            elif meta["uid"] not in self._settled and self._has_its_secrets(pod):
                 self._settle(pod, self._outcomes.get(meta["name"], self._default))
+
+    def _has_its_secrets(self, pod: dict[str, Any]) -> bool:
+        """A Pod does not start without them. As a kubelet does, look again after a while, as long as it is there."""
+        namespace, name = self._path.rpartition("/")[0], pod["metadata"]["name"]
+        names = [volume["secret"]["secretName"] for volume in pod["spec"].get("volumes", ()) if "secret" in volume]
+        if all(self._api.find(f"{namespace}/secrets/{secret}") for secret in names):
+            return True
+        if self._api.find(f"{self._path}/{name}") and not self._stopping.wait(0.05):
+            self._events.put(("ADDED", pod))
+        return False
 
     def _finish(self, meta: dict[str, Any]) -> None:
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}

@@ -46,6 +46,16 @@ def test_a_pod_becomes_ready_by_itself_and_goes_when_deleted(namespace, stand_in
     until("the Pod is gone", lambda: namespace.pod("a") is None)
 
 
+def test_a_pod_whose_secret_is_not_there_waits_for_it(namespace, stand_in) -> None:
+    volume = {"name": "v", "secret": {"secretName": "later"}}
+    for name, spec in (("a", {"volumes": [volume]}), ("b", {})):
+        namespace.api.post(f"{namespace.path}/pods", pod(name, **spec))
+    namespace.wait_for_pod("b")
+    assert namespace.pod("a")["status"]["phase"] == "Pending"
+    namespace.api.post(f"{namespace.path}/secrets", {"metadata": {"name": "later"}})
+    namespace.wait_for_pod("a")
+
+
 def test_pods_have_addresses_of_their_own(namespace, stand_in) -> None:
     for number in range(20):
         namespace.api.post(f"{namespace.path}/pods", pod(f"a{number}"))

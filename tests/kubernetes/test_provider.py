@@ -16,6 +16,8 @@ from collections.abc import Iterator
 import pytest
 
 from ansible_collections.crawl.egress.plugins.module_utils._names import derived_uid, instance_name
+from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes import leftovers
+from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.errors import Refusal
 from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Completeness,
     CreateOutcome,
@@ -30,6 +32,7 @@ from ansible_collections.crawl.egress.plugins.module_utils.provider import (
 )
 from ansible_collections.crawl.egress.tests.kubernetes import outcomes
 from ansible_collections.crawl.egress.tests.kubernetes.fleets import converge, document
+from ansible_collections.crawl.egress.tests.kubernetes.gate import Once
 from ansible_collections.crawl.egress.tests.kubernetes.proxies import (
     HASH,
     SQUID,
@@ -113,10 +116,9 @@ def test_proxies_that_are_configured_alike_share_a_secret_and_cost_a_call_each(n
     lab = through(gate, namespace)
     for number in range(10):
         lab.create(request(namespace, f"a{number}"), ctx())
-    assert [(r.method, r.path.rpartition("/")[2]) for r in gate.requests] == [
-        ("POST", "secrets"),
-        *[("POST", "pods")] * 10,
-    ]
+    asked = [(r.method, r.path.rpartition("/")[2].partition("-")[0]) for r in gate.requests]
+    once = [("POST", "secrets"), ("GET", "proxy"), ("PATCH", "proxy")]  # to say that it is used now
+    assert asked == [("POST", "secrets"), ("POST", "pods"), *once, *[("POST", "pods")] * 9]
     lab.create(request(namespace, "b", squid={"allowed_sources": ["10.0.0.0/8"]}), ctx())
     lab.create(request(namespace, "c", pool="other"), ctx())
     secrets = _secrets(namespace)
@@ -492,6 +494,42 @@ def test_a_leftover_that_is_used_again_is_spared(namespace) -> None:
     assert (again.created_at, again.leftover_id) == (5.0, left.leftover_id)
     provider(namespace).create(request(namespace), ctx())
     sweeper.delete_leftover(again, ctx())
+    assert len(_secrets(namespace)) == 1
+
+
+def test_a_leftover_that_the_same_run_uses_again_is_spared(namespace) -> None:
+    """It was made ready moments ago, so that nothing is written to it."""
+    lab = provider(namespace)
+    lab.create(request(namespace), ctx())
+    namespace.api.delete(f"{namespace.path}/pods/{request(namespace).name}?gracePeriodSeconds=0")
+    (left,) = lab.list_leftovers(Selector("tests"), ctx()).leftovers
+    created = lab.create(request(namespace, "two"), ctx())
+    provider(namespace).delete_leftover(left, ctx())
+    wait_for(lab, created, "it runs", lambda i: i.serves)
+
+
+@pytest.mark.parametrize("when", ["before the Pod", "after it"])
+def test_what_is_collected_while_the_first_pod_is_made_is_there_again(namespace, gate, when) -> None:
+    lab, sweeper = through(gate, namespace), provider(namespace)
+    found = []
+
+    def collect(left) -> None:
+        # as a collector does that has looked for Pods already
+        api, (resource, where, name) = sweeper._api, leftovers.parse(left.leftover_id)
+        with contextlib.suppress(Refusal):
+            api.delete(resource, where, name, leftovers.unchanged(left.incarnation), ctx())
+
+    def first(request_, forward):
+        found.extend(sweeper.list_leftovers(Selector("tests"), ctx()).leftovers)
+        if when == "before the Pod":
+            collect(*found)
+        return forward(request_)
+
+    with gate.spoiled(Once(lambda r: (r.method, r.path) == ("POST", f"{namespace.path}/pods"), first)):
+        created = lab.create(request(namespace), ctx())
+    if when == "after it":
+        collect(*found)
+    wait_for(lab, created, "it runs", lambda i: i.serves)
     assert len(_secrets(namespace)) == 1
 
 

@@ -15,13 +15,14 @@ from ...provider import Context, Reason
 from .api import NETWORK_POLICIES, PODS, SECRETS, SERVICES, Json, KubernetesApi, Resource
 from .config import DNS_LABEL, DNS_NAME, KubernetesConfig
 from .errors import Refusal, classify
-from .pod import GUEST_LABEL, USED_ANNOTATION
+from .pod import GUEST_LABEL, SHARED_PREFIX, USED_ANNOTATION
 from .state import seconds
 
 _KINDS = {SECRETS: "Secret", NETWORK_POLICIES: "NetworkPolicy", SERVICES: "Service"}
 _ID = re.compile(
     f"namespaces/(?P<namespace>{DNS_LABEL})/(?P<plural>secrets|networkpolicies|services)/(?P<name>{DNS_NAME})"
 )
+_TIME = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def find(api: KubernetesApi, config: KubernetesConfig, labels: str, ctx: Context) -> list[tuple[Resource, Json]]:
@@ -62,7 +63,7 @@ def _listed(
 def last_used(item: Json) -> float | None:
     """Unix seconds."""
     text = (item["metadata"].get("annotations") or {}).get(USED_ANNOTATION, "")
-    return float(text) if text.isdecimal() else seconds(item["metadata"].get("creationTimestamp"))
+    return float(text) if _TIME.fullmatch(text) else seconds(item["metadata"].get("creationTimestamp"))
 
 
 def identity(resource: Resource, item: Json) -> str:
@@ -76,6 +77,12 @@ def parse(leftover_id: str) -> tuple[Resource, str, str]:
         raise ValueError(f"{leftover_id!r} is no leftover of this provider")
     resource = next(r for r in _KINDS if r.plural == match.group("plural"))
     return resource, match.group("namespace"), match.group("name")
+
+
+def is_shared_by_pods(api: KubernetesApi, resource: Resource, namespace: str, name: str, ctx: Context) -> bool:
+    """Whether Pods use it now. What belongs to one Pod (a Service) is written to before that is made."""
+    token = name[len(SHARED_PREFIX) :]
+    return resource is not SERVICES and bool(api.find(PODS, namespace, ctx, labels=f"{GUEST_LABEL}={token}"))
 
 
 def incarnation(item: Json) -> str:

@@ -46,8 +46,12 @@ _WRITABLE: t.Mapping[str, tuple[str, Json]] = {
 
 #: Label of a Secret, a NetworkPolicy and the Pods that use them; its value is C(guest_token()).
 GUEST_LABEL = "egress-guest"
-#: Annotation of what several Pods share: Unix seconds of the last run that made a Pod with it.
+#: Annotation of a Secret, a NetworkPolicy or a Service: Unix seconds of when it was last made ready for a Pod, exact
+#: enough to make each time another version of it.
 USED_ANNOTATION = "egress-used"
+
+#: Of the names of Secrets and NetworkPolicies; the rest is C(guest_token()).
+SHARED_PREFIX = "proxy-guest-"
 
 LOWEST_PORT = 1024
 
@@ -126,7 +130,7 @@ def guest_token(squid: SquidConfig, port: int, marks: Marks, prefix: str) -> str
 
 def shared_name(token: str) -> str:
     """Of the Secret and the NetworkPolicy."""
-    return f"proxy-guest-{token}"
+    return SHARED_PREFIX + token
 
 
 def files(squid: SquidConfig, port: int, config: KubernetesConfig) -> dict[str, str]:
@@ -190,7 +194,7 @@ def service(name: str, marks: Marks, port: int, config: KubernetesConfig, prefix
         "metadata": {
             "name": name,
             "labels": _some(labels, prefix, _OF_SERVICE),
-            "annotations": {**wanted.annotations, USED_ANNOTATION: str(int(now))},
+            "annotations": {**wanted.annotations, USED_ANNOTATION: f"{now:.3f}"},
         },
         "spec": spec,
     }
@@ -289,7 +293,7 @@ def _shared_metadata(token: str, marks: Marks, prefix: str, now: float) -> Json:
     return {
         "name": shared_name(token),
         "labels": {**_some(marks.to_labels(prefix), prefix, _OF_SHARED), GUEST_LABEL: token},
-        "annotations": {USED_ANNOTATION: str(int(now))},
+        "annotations": {USED_ANNOTATION: f"{now:.3f}"},
     }
 
 

@@ -7,8 +7,8 @@
 """The C(kubernetes) provider: each proxy is a Pod of one namespace.
 
 The Pods of a pool that are configured alike share a Secret, and perhaps a NetworkPolicy. These are made before the
-first of the Pods and collected when none uses them any more; to use one again is to write to it, so that whoever
-deletes it by its resource version finds out.
+first of the Pods and collected when none uses them any more. Whoever makes the first Pod writes to them before and
+after: a collector that has seen no Pod by then finds out by their resource version, or has deleted them already.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ class KubernetesProvider:
         self._scope = Scope(f"namespaces/{config.namespace}")
         self._api = api
         self._shared = threading.Lock()
-        self._touched: dict[str, float] = {}
+        self._ready: dict[str, float] = {}
+        self._used: dict[str, float] = {}
 
     # --- pure
 
@@ -139,12 +140,14 @@ class KubernetesProvider:
             message = f"{request.scope.name} is not the namespace of this provider entry ({self._scope.name})"
             raise self._error(Reason.INVALID_PLACEMENT, message, "create", identity)
         with self._classified("create", identity, ctx):
-            token = self._ensure_shared(request, squid, identity, ctx)
+            token = self._ensure_shared(request, squid, identity, ctx, self._ready)
             if self._config.service:
                 self._ensure(SERVICES, self._service(request), identity, ctx)
             ctx.check("create", self.name, identity)
             body = pod.pod(request.name, request.marks, token, shape, request.port, self._config, self._prefix)
-            return self._create_pod(identity, request, body, ctx)
+            created = self._create_pod(identity, request, body, ctx)
+            self._ensure_shared(request, squid, identity, ctx, self._used)
+            return created
 
     def _create_pod(self, identity: str, request: CreateRequest, body: Json, ctx: Context) -> Created:
         for _attempt in range(2):
@@ -161,15 +164,20 @@ class KubernetesProvider:
                 return Created(identity, there["metadata"]["uid"], CreateOutcome.ADOPTED)
         raise self._error(Reason.BUSY, f"{identity} comes and goes", "create", identity)
 
-    def _ensure_shared(self, request: CreateRequest, squid: SquidConfig, identity: str, ctx: Context) -> str:
-        """Make or touch what the Pod shares with others; returns the token that names it."""
+    def _ensure_shared(
+        self, request: CreateRequest, squid: SquidConfig, identity: str, ctx: Context, done: dict[str, float]
+    ) -> str:
+        """Make or touch what the Pod shares with others, unless that was done lately; returns the token that names it.
+
+        :param done: when it was done, by token.
+        """
         token = pod.guest_token(squid, request.port, request.marks, self._prefix)
         with self._shared:
             now = self._host.clock.monotonic()
-            if token not in self._touched or now - self._touched[token] >= _TOUCH_AFTER:
+            if token not in done or now - done[token] >= _TOUCH_AFTER:
                 for resource, body in self._shared_objects(token, request, squid):
                     self._ensure(resource, body, identity, ctx)
-                self._touched[token] = now
+                done[token] = now
         return token
 
     def _ensure(self, resource: Resource, body: Json, identity: str, ctx: Context) -> None:
@@ -337,6 +345,8 @@ class KubernetesProvider:
                 resource, namespace, name = leftovers.parse(leftover.leftover_id)
             except ValueError as error:
                 raise self._error(Reason.MALFORMED_ID, str(error), "delete_leftover", leftover.leftover_id) from None
+            if leftovers.is_shared_by_pods(self._api, resource, namespace, name, ctx):
+                return
             try:
                 self._api.delete(resource, namespace, name, leftovers.unchanged(leftover.incarnation), ctx)
             except Refusal as refusal:

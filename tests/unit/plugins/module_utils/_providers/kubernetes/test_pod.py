@@ -115,7 +115,7 @@ def test_the_secret_holds_what_squid_reads():
     assert secret["metadata"]["name"] == pod()["spec"]["volumes"][0]["secret"]["secretName"]
     labels = secret["metadata"]["labels"]
     assert Marks.from_labels(labels, PREFIX) == Marks("", "prod", "", "", "eu", "lab", 0)
-    assert secret["metadata"]["annotations"] == {"egress-used": "1000"}
+    assert secret["metadata"]["annotations"] == {"egress-used": "1000.900"}
 
 
 def test_one_secret_for_all_that_are_configured_alike_in_one_pool():
@@ -155,7 +155,7 @@ def test_the_service_finds_the_pods_of_one_proxy():
     assert {key: labels[key] for key in service["spec"]["selector"]} == service["spec"]["selector"]
     assert set(service["spec"]["selector"]) == {f"{PREFIX}-{key}" for key in ("managed", "install", "uid", "slot")}
     assert service["spec"]["externalTrafficPolicy"] == "Local"
-    assert service["metadata"]["annotations"] == {"example.com/internal": "true", "egress-used": "1000"}
+    assert service["metadata"]["annotations"] == {"example.com/internal": "true", "egress-used": "1000.000"}
     marks = Marks.from_labels(service["metadata"]["labels"], PREFIX)
     assert marks == Marks(**{**vars(MARKS), "spec_hash": ""})
 
