@@ -208,6 +208,44 @@ def test_a_provider_whose_list_fails_costs_only_its_own():
     assert isinstance(seen.listings["two"], EgressError)
 
 
+@pytest.mark.parametrize("hold", ["forever", "true", "-1", "2037-01-01"])
+def test_a_hold_that_can_not_be_read_holds(hold):
+    world = orphaned()
+    orphan(world).labels[f"{PREFIX}-hold"] = hold
+    seen = gc(world, *pool(2), sightings=1)
+    assert kept(seen)["old-0"] is Kept.HELD
+    assert seen.done == ()
+
+
+def test_a_hold_that_is_over_does_not():
+    world = orphaned()
+    orphan(world).labels[f"{PREFIX}-hold"] = str(int(world.clock.now()))
+    assert results(gc(world, *pool(2), sightings=1)) == ["deleted"]
+
+
+class Unmarking:
+    """A provider that is no Marker."""
+
+    def __init__(self, inner: FakeProvider) -> None:
+        self.name, self.profile = inner.name, inner.profile
+        self.get, self.delete, self.list_by_tag = inner.get, inner.delete, inner.list_by_tag
+
+
+def test_what_can_not_be_marked_is_reported_and_deleted_only_on_a_first_sighting():
+    world = orphaned()
+    ready = {"one": ObservedProvider(Unmarking(FakeProvider("one", world.one)), Recorder(), world.clock)}
+
+    def collected(sightings: int) -> Collection:
+        rules = Rules(sightings=sightings, max_deletions=Limit(percent=100))
+        return collect(desired(*pool(2)), rules, Providers(ready, {}), run_host(world.clock), InTurn(), 900.0)
+
+    twice = collected(2)
+    assert kept(twice)["old-0"] is Kept.NO_MARKER
+    assert twice.done == ()
+    world.one.faults.append(Fault("delete", Reason.API_ERROR))
+    assert [results(collected(1)), results(collected(1))] == [["failed"], ["deleted"]]
+
+
 def test_the_fuse_trips_before_the_first_deletion():
     world = orphaned(6)
     seen = gc(world, *pool(2), sightings=1, max_deletions=Limit(percent=50))
