@@ -48,19 +48,21 @@ def plural(resource: str, method: str) -> gates.Request:
 
 
 def test_a_missing_namespace(namespace) -> None:
-    result = converge(document(namespace, "absent", 3))
+    absent = f"{namespace.name}-absent"
+    result = converge(document(namespace, absent, 3))
     assert (result["failed"], result["outcome"]) == (True, "needs_attention")
     assert {row["reason"] for row in result["failures"]} == {"InvalidConfig"}
-    assert 'namespaces "absent" not found' in result["msg"]
+    assert f'namespaces "{absent}" not found' in result["msg"]
     (call,) = (row for row in result["calls"] if row["op"] == "create")
     assert call["calls"] == 3
-    (finding,) = converge(document(namespace, "absent", 3), check_mode=True)["preflight"]
-    assert (finding["proxies"], finding["message"]) == (3, 'InvalidConfig: namespaces "absent" not found')
+    (finding,) = converge(document(namespace, absent, 3), check_mode=True)["preflight"]
+    assert (finding["proxies"], finding["message"]) == (3, f'InvalidConfig: namespaces "{absent}" not found')
 
 
 def test_another_namespace_in_the_document_lifts_the_latch(namespace, tmp_path) -> None:
-    assert converge(document(namespace, "absent", 1), state_dir=str(tmp_path))["failed"]
-    again = converge(document(namespace, "absent", 1), state_dir=str(tmp_path))
+    absent = f"{namespace.name}-absent"
+    assert converge(document(namespace, absent, 1), state_dir=str(tmp_path))["failed"]
+    again = converge(document(namespace, absent, 1), state_dir=str(tmp_path))
     assert not [row for row in again["calls"] if row["op"] == "create"]
     assert converge(document(namespace, namespace, 1), state_dir=str(tmp_path))["outcome"] == "converged"
 

@@ -38,9 +38,10 @@ def test_a_check_that_finds_nothing_wrong(namespace) -> None:
 
 
 def test_a_check_of_a_missing_namespace(namespace) -> None:
-    (status,) = provider("absent", namespace.kubeconfig).check(ctx())
+    absent = f"{namespace.name}-absent"
+    (status,) = provider(absent, namespace.kubeconfig).check(ctx())
     assert (status.ready, status.reason) == (False, "NamespaceNotFound")
-    assert status.message == 'namespaces "absent" not found'
+    assert status.message == f'namespaces "{absent}" not found'
 
 
 @pytest.mark.parametrize("verb", ["list", "create", "get", "patch", "delete"])

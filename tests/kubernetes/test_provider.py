@@ -595,8 +595,9 @@ def test_preflight_tells_a_full_quota(namespace, full_quota) -> None:
 
 
 def test_preflight_tells_a_missing_namespace_once(namespace) -> None:
-    lab = provider("absent", namespace.kubeconfig, service={}, network_policy=True)
-    assert lab.preflight(request("absent"), ctx()) == ['InvalidConfig: namespaces "absent" not found']
+    absent = f"{namespace.name}-absent"
+    lab = provider(absent, namespace.kubeconfig, service={}, network_policy=True)
+    assert lab.preflight(request(absent), ctx()) == [f'InvalidConfig: namespaces "{absent}" not found']
 
 
 @pytest.fixture
