@@ -6,8 +6,8 @@
 
 C(make cluster) builds it once per machine. With EGRESS_TEST_KUBERNETES_KUBECONFIG set, the cluster of that file is used
 instead, with Pods of the image that EGRESS_TEST_KUBERNETES_IMAGE names: tests that stage what a cluster of the user's
-can't be made to do are left out, and named in a warning at the end; nothing is touched but namespaces that the tests make (and cluster roles that bear
-their names). Its Pods are reached with C(kubectl).
+can't be made to do are left out, and named in a warning at the end; nothing is touched but namespaces that the tests
+make (and cluster roles that bear their names). Its Pods are reached with C(kubectl).
 
 | fixture | scope | is | with a cluster of the user's |
 | --- | --- | --- | --- |
