@@ -302,15 +302,15 @@ def node_controller(cluster, programs):
 
 
 def test_a_lost_node_is_found_by_what_the_node_controller_leaves(namespace, node_controller) -> None:
-    lab = provider(namespace, lost_node_timeout=3)
+    lab, patient = (provider(namespace, lost_node_timeout=seconds) for seconds in (3, None))
     created = lab.create(request(namespace), ctx())
     wait_for(lab, created, "it runs", lambda i: i.serves)
     with node_controller():
-        instance = wait_for(lab, created, "its node is lost", lambda i: not i.serves)
+        instance = wait_for(patient, created, "its node is lost", lambda i: not i.serves)
         assert (instance.state, instance.cause) == (State.UNKNOWN, "NodeLost")
         instance = wait_for(lab, created, "it is given up", lambda i: i.state is not State.UNKNOWN)
     assert (instance.state, instance.cause, instance.deleting) == (State.TERMINATED, "NodeLost", False)
-    assert provider(namespace, lost_node_timeout=None).get(created.provider_id, ctx()).state is State.UNKNOWN
+    assert patient.get(created.provider_id, ctx()).state is State.UNKNOWN
 
 
 # --- delete
