@@ -4,26 +4,38 @@
 
 # PRIVATE to this collection: no stability promise.
 
-"""What both doors have in common, signals that stop a run and errors that become results; and the door of modules."""
+"""What both doors have in common: signals that stop a run, and errors that become results."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import select
 import signal
-import sys
 import threading
 import types
 import typing as t
 
 from ._errors import EgressError, Reason
 from ._host import Host
-from .provider import Runner
 
 Params = t.Mapping[str, t.Any]
 Result = dict[str, t.Any]
 Run = t.Callable[[Params, Host], Result]
+
+
+class Part(t.Protocol):
+    """What a task does: a file of C(_run)."""
+
+    @property
+    def RULES(self) -> t.Mapping[str, t.Any]:
+        """Further arguments of C(AnsibleModule)."""
+
+    def argument_spec(self) -> dict[str, dict[str, t.Any]]:
+        """Its options."""
+
+    def run(self, params: Params, host: Host) -> Result:
+        """Do it; raises C(EgressError)."""
+
 
 #: Seconds that a run gets to come to an end by itself, once it is told to stop.
 GRACE = 15
@@ -97,48 +109,3 @@ def failure(error: EgressError, python: str) -> Result:
     # What to do about a bad option is said by the message itself.
     hint = "" if error.reason is Reason.INVALID_ARGUMENT else f" ({error.reason.advice})"
     return {"changed": False, **error.result, "failed": True, "msg": details["message"] + hint, "error": details}
-
-
-def serve(module: t.Any, run: Run) -> t.NoReturn:
-    """The door of a module, and the only place that calls C(exit_json) and C(fail_json).
-
-    :param module: an C(AnsibleModule).
-    """
-    host = Host(
-        runner=_runner(module),
-        python=sys.executable,
-        check_mode=module.check_mode,
-        diff=module._diff,
-        warn=module.warn,
-    )
-    threading.Thread(target=_cancel_unheard, args=(host.cancel,), daemon=True, name="egress-unheard").start()
-    with stoppable(host.cancel):
-        result = perform(run, module.params, host)
-    # The options hold password hashes and cloud-init, so they are not repeated in the result.
-    result["invocation"] = {}
-    if result.get("failed"):
-        module.fail_json(**result)
-    module.exit_json(**result)
-
-
-def _cancel_unheard(cancel: threading.Event) -> None:
-    """Cancel the run when nobody reads its output any more: the task keyword C(timeout) leaves modules running."""
-    reader = select.poll()
-    reader.register(1, 0)  # nothing but an error, or that the other end is closed
-    reader.poll()
-    cancel.set()
-
-
-def _runner(module: t.Any) -> Runner:
-    def run_command(argv: t.Sequence[str], *, stdin: str = "") -> tuple[int, str, str]:
-        answer: tuple[int, str, str] = module.run_command(
-            list(argv),
-            data=stdin,
-            binary_data=True,
-            errors="replace",
-            expand_user_and_vars=False,
-            handle_exceptions=False,
-        )
-        return answer
-
-    return run_command

@@ -201,15 +201,12 @@ error:
   type: dict
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils._module import serve
-from ..module_utils._run.gc import RULES, argument_spec, run
+from ..module_utils._run import gc
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True, **RULES)
-    serve(module, run)
+    serve(gc)
 
 
 if __name__ == "__main__":

@@ -213,15 +213,12 @@ error:
       returned: when RV(error.reason=InvalidArgument)
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._entry import serve
-from ..module_utils._run.provider_check import RULES, argument_spec, run
+from ..module_utils._module import serve
+from ..module_utils._run import provider_check
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True, **RULES)
-    serve(module, run)
+    serve(provider_check)
 
 
 if __name__ == "__main__":

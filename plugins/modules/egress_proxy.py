@@ -456,15 +456,12 @@ error:
       returned: when it is about a backend
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._entry import serve
-from ..module_utils._run.proxy import RULES, argument_spec, run
+from ..module_utils._module import serve
+from ..module_utils._run import proxy
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True, **RULES)
-    serve(module, run)
+    serve(proxy)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from ansible.parsing.vault import EncryptedString
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils._entry import failure, perform, stoppable
+from ..module_utils._entry import Part, failure, perform, stoppable
 from ..module_utils._errors import ArgumentError
 from ..module_utils._host import Host
 from ..module_utils._registry import TYPES
@@ -51,16 +51,6 @@ _ANY_INTERPRETER = ("", "auto", "auto_silent", sys.executable)
 
 #: namespace.collection.name
 _FOREIGN_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*){2}")
-
-
-class Part(t.Protocol):
-    """A module below C(_run)."""
-
-    RULES: Mapping[str, t.Any]
-
-    def argument_spec(self) -> dict[str, dict[str, t.Any]]: ...
-
-    def run(self, params: Mapping[str, t.Any], host: Host) -> dict[str, t.Any]: ...
 
 
 class Door(ActionBase):
