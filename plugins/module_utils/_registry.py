@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ._providers.kubernetes.config import SCHEMA as KUBERNETES_SCHEMA
+from ._providers.kubernetes.schema import SCHEMA as KUBERNETES_SCHEMA
 from ._providers.local.config import SCHEMA as LOCAL_SCHEMA
 from .provider import Provider, ProviderHost, ProviderType
 

@@ -22,12 +22,14 @@ from .._plan.memory import Failure, Memory, Sighting, Wishes, sighted, worth_sig
 from .._plan.model import Plan, Status
 from .._plan.resolve import Slot, resolve
 from .._spec.desired import Desired
-from .apply import Done, apply
 from .executor import Executor
 from .ledger import Ledger
 from .observe import Providers, Touched, observe, refresh
-from .preflight import Finding, preflight
 from .progress import Progress
+
+if t.TYPE_CHECKING:
+    from .apply import Done
+    from .preflight import Finding
 
 FIRST_POLL = 0.2
 
@@ -116,6 +118,8 @@ class _Run:
 
     def predict(self) -> Report:
         """The plan of a real run, and what the backends would say to it."""
+        from .preflight import preflight
+
         self._begin()
         intended = self._plan()
         findings = preflight(intended, self._providers.ready, self._ctx, self._executor)
@@ -172,14 +176,17 @@ class _Run:
 
     def _apply(self, current: Plan) -> list[Touched]:
         touched: list[Touched] = []
-        results = apply(current.now, self._providers.ready, self._memory, self._ctx, self._executor, self._host.random)
-        before = len(self._done)
-        for done in results:
-            self._done.append(done)
-            touched.extend(done.touched)
-            failed = sum(d.error is not None for d in self._done[before:])
-            self._progress.step(current, len(self._done) - before, failed)
         if current.now:
+            from .apply import apply  # here, since a run that has nothing to do would compile it for nothing
+
+            before = len(self._done)
+            for done in apply(
+                current.now, self._providers.ready, self._memory, self._ctx, self._executor, self._host.random
+            ):
+                self._done.append(done)
+                touched.extend(done.touched)
+                failed = sum(d.error is not None for d in self._done[before:])
+                self._progress.step(current, len(self._done) - before, failed)
             self._save()
         self._stop_if_cancelled()
         return touched

@@ -12,9 +12,10 @@ import typing as t
 
 from ...provider import CheckReason, Context, EgressError, Marks, Placement, Reason, TargetStatus
 from .api import ACCESS_REVIEWS, NETWORK_POLICIES, PODS, QUOTAS, SECRETS, SERVICES, Json, KubernetesApi, Resource
-from .config import DEFAULT_MACHINE_TYPE, KubernetesConfig
+from .config import KubernetesConfig
 from .errors import Fault, Refusal, classify
 from .pod import Shape, pod
+from .schema import DEFAULT_MACHINE_TYPE
 
 #: An admin would fix these differently: make the namespace, wait or make it anew, correct the entry or the policy.
 NAMESPACE_NOT_FOUND = "NamespaceNotFound"

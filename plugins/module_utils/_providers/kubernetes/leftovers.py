@@ -13,9 +13,10 @@ import typing as t
 
 from ...provider import Context, Reason
 from .api import NETWORK_POLICIES, PODS, SECRETS, SERVICES, Json, KubernetesApi, Resource
-from .config import DNS_LABEL, DNS_NAME, KubernetesConfig
+from .config import KubernetesConfig
 from .errors import Refusal, classify
 from .pod import GUEST_LABEL, SHARED_PREFIX, USED_ANNOTATION
+from .schema import DNS_LABEL, DNS_NAME
 from .state import seconds
 
 _KINDS = {SECRETS: "Secret", NETWORK_POLICIES: "NetworkPolicy", SERVICES: "Service"}

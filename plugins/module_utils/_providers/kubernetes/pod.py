@@ -25,7 +25,8 @@ import typing as t
 from ..._squid.model import SquidConfig
 from ..._squid.render import Listener, Runtime, render_conf, render_passwords, squid_command
 from ...provider import Marks, Placement
-from .config import DEFAULT_MACHINE_TYPE, IMAGE, IMAGE_HELP, LABEL_VALUE, KubernetesConfig
+from .config import KubernetesConfig
+from .schema import DEFAULT_MACHINE_TYPE, IMAGE, IMAGE_HELP, LABEL_VALUE
 
 Json = dict[str, t.Any]
 

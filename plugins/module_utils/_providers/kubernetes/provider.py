@@ -49,8 +49,9 @@ from ...provider import (
 )
 from . import check, diagnosis, leftovers, pod
 from .api import NETWORK_POLICIES, PODS, SECRETS, SERVICES, Client, Json, KubernetesApi, Resource, require_sdk
-from .config import DNS_LABEL, DNS_NAME, LABEL_VALUE, KubernetesConfig
+from .config import KubernetesConfig
 from .errors import Fault, Refusal, classify
+from .schema import DNS_LABEL, DNS_NAME, LABEL_VALUE
 from .state import NODE_LOST, read, seconds
 
 #: How often what is shared is written to by a run that goes on making Pods with it; far below C(egress_gc)'s min_age.

@@ -32,17 +32,18 @@ import os
 import re
 import shutil
 import signal
-import stat
 import types
 import typing as t
 
 from ...provider import Context, Reason, Runner
-from . import egress_launcher, egress_proxypy
 from .egress_launcher import PROCESS_FILE
-from .engines import File, Launch, shared_memory
 from .errors import REASONS, Damaged, Fault
+from .files import ROOT_SECRETS, File, exists, is_at, make_folders, read_file, write_file, write_root_secret
 from .processes import Probe, bind_error, holder
-from .records import NAME, SIZE_LIMIT, Process, Record
+from .records import NAME, Process, Record
+
+if t.TYPE_CHECKING:
+    from .engines import Launch
 
 STATE_FILE = "state.json"
 LOG_FILE = "engine.log"
@@ -55,18 +56,12 @@ LAUNCH_SECONDS = 10
 STOP_SECONDS = 1.0  # from SIGTERM to SIGKILL: Squid never exits in less than two seconds, even without connections
 KILL_SECONDS = 5.0
 
-#: So often may another run remove a folder that this one has just made sure of.
-MEETINGS = 50
-
 #: So many addresses on which another program listens are passed over before that is called a conflict.
 BUSY_ADDRESSES = 16
 
 TAIL_BYTES = 4096
 TAIL_LINES = 6
 TAIL_CHARACTERS = 600
-
-#: Root's Squid becomes another user, who can often not enter the folder of the proxies (below /root, for one).
-ROOT_SECRETS = "/run/crawl.egress" if os.path.isdir("/run") else "/var/run/crawl.egress"
 
 _SECRET = re.compile(r"\$[0-9a-z]{1,8}\$\S+|(?i:\b(?:basic|bearer)\s+\S+|://[^/\s@]+@)")
 
@@ -144,7 +139,7 @@ class LocalApi:
             except FileNotFoundError:
                 continue
             except NotADirectoryError:
-                if _exists(folder):  # else a folder above it is none
+                if exists(folder):  # else a folder above it is none
                     raise Damaged(folder, "it is no folder") from None
                 continue
             try:
@@ -157,7 +152,7 @@ class LocalApi:
 
     def present(self, name: str) -> bool:
         """Whether there is anything under that name, an unfinished or damaged instance included."""
-        return any(_exists(self.folder(name) + suffix) for suffix in ("", DELETING))
+        return any(exists(self.folder(name) + suffix) for suffix in ("", DELETING))
 
     def probe(self, processes: t.Collection[Process]) -> Probe:
         return Probe(processes, lambda argv: self._runner(argv)[1])
@@ -211,14 +206,14 @@ class LocalApi:
 
     def _open_locked(self, path: str, ctx: Context) -> int:
         while True:
-            _make_folders(os.path.dirname(path))
+            make_folders(os.path.dirname(path))
             try:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except FileNotFoundError:  # the last proxy has just gone, and the folder with it
                 continue
             try:
                 self._wait_for_lock(descriptor, path, ctx)
-                if _is_at(descriptor, path):
+                if is_at(descriptor, path):
                     return descriptor
             except BaseException:
                 os.close(descriptor)
@@ -248,7 +243,7 @@ class LocalApi:
 
         :param current: what the instance had before.
         """
-        _make_folders(self._addresses)
+        make_folders(self._addresses)
         busy: list[str] = []
         # Of this folder's own, so that two folders with a proxy of one name don't contend for one address.
         for address in _candidates(self.folder(name), network, current):
@@ -279,7 +274,7 @@ class LocalApi:
         except FileNotFoundError:
             return None
         folder = os.path.join(self._hosts, owner)
-        return owner if _exists(folder) or _exists(folder + DELETING) else None
+        return owner if exists(folder) or exists(folder + DELETING) else None
 
     def _reserve(self, key: str, name: str) -> None:
         path = os.path.join(self._addresses, key)
@@ -292,13 +287,13 @@ class LocalApi:
     def write_state(self, record: Record) -> None:
         """Atomic; makes the instance when it is not there yet."""
         folder = self.folder(record.name)
-        _make_folders(folder)
-        _write(File(os.path.join(folder, STATE_FILE), record.encode()), durable=True)
+        make_folders(folder)
+        write_file(File(os.path.join(folder, STATE_FILE), record.encode()), durable=True)
 
     def launch(self, record: Record, launch: Launch) -> None:
         """Write the engine's files and start it; a second launch of the same instance does nothing."""
         for file in launch.files:
-            (_write_root_secret if os.path.dirname(file.path) == ROOT_SECRETS else _write)(file)
+            (write_root_secret if os.path.dirname(file.path) == ROOT_SECRETS else write_file)(file)
         if launch.check:
             status, output, errors = self._runner(launch.check)
             if status != 0:
@@ -322,6 +317,8 @@ class LocalApi:
 
         Call it under the lock of the directory.
         """
+        from . import egress_launcher, egress_proxypy
+
         for module in (egress_launcher, egress_proxypy):
             self._install(module)
 
@@ -335,7 +332,7 @@ class LocalApi:
                     return
         except FileNotFoundError:
             pass
-        _write(File(path, text))
+        write_file(File(path, text))
 
     # --- unmaking
 
@@ -359,6 +356,8 @@ class LocalApi:
 
     def finish_delete(self, found: Found | None, name: str) -> None:
         """Remove all files of an instance whose engine has ended, its state last; idempotent."""
+        from .engines import shared_memory
+
         folder = self.folder(name) + DELETING
         if found:
             incarnation = found.record.incarnation
@@ -386,7 +385,7 @@ class LocalApi:
         """Remove what a Create left that never got as far as writing its state."""
         folder = self.folder(name)
         known = (os.path.join(folder, file) for file in (STATE_FILE, PROCESS_FILE))
-        if _exists(folder) and not any(map(_exists, known)):
+        if exists(folder) and not any(map(exists, known)):
             shutil.rmtree(folder)
 
     def tidy(self, ctx: Context) -> None:
@@ -397,7 +396,7 @@ class LocalApi:
             except OSError:
                 return  # not empty, or another run has done it
         with self.directory_lock(ctx):
-            if _exists(self._hosts):
+            if exists(self._hosts):
                 return
             shutil.rmtree(self._addresses, ignore_errors=True)
             for name in ("egress_launcher.py", "egress_proxypy.py", "lock"):
@@ -414,37 +413,6 @@ def _without_suffix(entry: str) -> str:
     return entry[: -len(DELETING)] if entry.endswith(DELETING) else entry
 
 
-def _exists(path: str) -> bool:
-    """Unlike C(os.path.exists()), doesn't take "not allowed" for "no"."""
-    try:
-        os.lstat(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _make_folders(path: str) -> None:
-    """All that are missing, for nobody but us; an existing one stays as it is."""
-    for attempts_left in reversed(range(MEETINGS)):
-        if os.path.isdir(path):
-            return
-        _make_folders(os.path.dirname(path))
-        try:
-            os.mkdir(path, 0o700)
-        except FileExistsError:
-            return
-        except FileNotFoundError:  # the last proxy has just gone, and the folder above with it
-            if not attempts_left:
-                raise
-
-
-def _is_at(descriptor: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
 def _pause(ctx: Context, message: str, late: Reason) -> None:
     """Wait a moment; raises L(Fault) when the run is cancelled or out of time."""
     ctx.sleep(POLL_SECONDS)
@@ -455,8 +423,8 @@ def _pause(ctx: Context, message: str, late: Reason) -> None:
 
 
 def _read_folder(descriptor: int, folder: str, host: str, name: str, deleting: bool) -> Found | None:
-    process_text = _read(descriptor, folder, PROCESS_FILE)
-    state_text = _read(descriptor, folder, STATE_FILE)
+    process_text = read_file(descriptor, folder, PROCESS_FILE)
+    state_text = read_file(descriptor, folder, STATE_FILE)
     if state_text is None:
         if process_text is not None and not deleting:
             raise Damaged(os.path.join(folder, STATE_FILE), "it is missing although an engine was started")
@@ -471,53 +439,6 @@ def _read_folder(descriptor: int, folder: str, host: str, name: str, deleting: b
     except ValueError as error:
         raise Damaged(path, str(error)) from None
     return Found(record, process, deleting)
-
-
-def _read(descriptor: int, folder: str, name: str) -> str | None:
-    try:
-        opened = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=descriptor)
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
-        raise Damaged(os.path.join(folder, name), "it is no file")
-    with os.fdopen(opened, "rb") as stream:
-        try:
-            return stream.read(SIZE_LIMIT).decode()
-        except UnicodeDecodeError:
-            raise Damaged(os.path.join(folder, name), "it is not UTF-8") from None
-
-
-def _write(file: File, durable: bool = False) -> None:
-    """Replace a file as a whole, readable by its owner only."""
-    draft = f"{file.path}.tmp"
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(file.text)
-            stream.flush()
-            if file.owner is not None:
-                os.fchown(descriptor, file.owner, -1)
-            if durable:
-                os.fsync(descriptor)
-        os.rename(draft, file.path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
-        raise
-
-
-def _write_root_secret(file: File) -> None:
-    """In a folder that any user may pass through, whatever the umask, but not list."""
-    while True:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(ROOT_SECRETS, 0o700)
-        try:
-            os.chmod(ROOT_SECRETS, 0o711)
-            _write(file)
-            return
-        except FileNotFoundError:  # another run has just removed the last file in it, and the folder
-            continue
 
 
 def _candidates(key: str, network: ipaddress.IPv4Network, current: str | None) -> t.Iterator[str]:

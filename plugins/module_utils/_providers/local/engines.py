@@ -20,6 +20,7 @@ from ..._squid.model import SquidConfig
 from ..._squid.render import Listener, Runtime, render_conf, render_passwords, service_name, squid_command
 from ...provider import Reason
 from .errors import Fault
+from .files import File
 from .records import Record
 
 #: Daemons are often not on the PATH of people.
@@ -38,15 +39,6 @@ AUTH_HELPERS = (
 SQUID_USERS = ("proxy", "squid", "_squid", "nobody")
 
 INSTALL = "install Squid (Debian package squid) or the Python packages proxy.py and libpass"
-
-
-@dataclasses.dataclass(frozen=True)
-class File:
-    """:ivar owner: uid of the only reader, None for ourselves."""
-
-    path: str
-    text: str = dataclasses.field(repr=False)
-    owner: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,8 @@
 
 Placement fields are ignored. The engine is not part of the specification: another engine, or another version of it,
 serves those proxies that are made from then on.
+
+What a run that has nothing to do doesn't need is imported where it is used: a module compiles whatever it imports.
 """
 
 from __future__ import annotations
@@ -44,9 +46,7 @@ from ...provider import (
     TargetStatus,
     observed_api,
 )
-from . import engines
 from .api import Found, LocalApi
-from .check import check
 from .config import LocalConfig
 from .errors import Fault, classify
 from .processes import Probe
@@ -111,6 +111,8 @@ class LocalProvider:
     def spec_content(self, placement: Placement, port: int, guest: Guest) -> t.Mapping[str, t.Any]:
         squid = self._squid(guest, "spec")
         if self._config.engine == "proxy.py" and squid.extra_lines:
+            from . import engines
+
             raise self._error(Reason.INVALID_CONFIG, engines.no_extra_lines(), "spec", None)
         return {"port": port, "squid": squid.hashable()}
 
@@ -130,6 +132,8 @@ class LocalProvider:
                 raise
 
     def _create(self, request: CreateRequest, identity: str, ctx: Context) -> Created:
+        from . import engines
+
         squid = self._squid(request.guest, "create")
         found = self._api.read(request.name)
         if found:
@@ -257,6 +261,8 @@ class LocalProvider:
                     self._api.write_state(dataclasses.replace(found.record, labels=labels))
 
     def check(self, ctx: Context) -> list[TargetStatus]:
+        from .check import check
+
         return [check(self.name, self._api, self._config, self._host, ctx)]
 
     # --- helpers

@@ -14,13 +14,9 @@ import yaml
 
 from ansible_collections.crawl.egress.plugins.module_utils._errors import ArgumentError, MissingSDK
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes import api
-from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.config import (
-    DEFAULT_IMAGE,
-    SCHEMA,
-    Access,
-    KubernetesConfig,
-)
+from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.config import Access, KubernetesConfig
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.provider import build
+from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.schema import DEFAULT_IMAGE, SCHEMA
 from ansible_collections.crawl.egress.plugins.module_utils._registry import TYPES
 from ansible_collections.crawl.egress.plugins.module_utils._spec.document import parse_document
 from ansible_collections.crawl.egress.plugins.module_utils.provider import ProviderHost
