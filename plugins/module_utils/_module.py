@@ -15,7 +15,8 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from . import _zipped  # noqa: F401  it makes importing the others faster
+# First, since it makes importing the others faster.
+from . import _zipped  # noqa: F401  pylint: disable=unused-import
 from ._entry import Part, perform, stoppable
 from ._host import Host
 from .provider import Runner

@@ -4,9 +4,11 @@
 
 # PRIVATE to this collection: no stability promise.
 
-"""Modules run from a zip file that Ansible makes, where no compiled code is kept; and Python's importer of zip files
-compiles each file twice, the first time only to learn its name. Importing this
-makes it compile them once, which saves a tenth of a task that has nothing to do."""
+"""Compile what a module imports once.
+
+Ansible runs a module from a zip file, in which no compiled code is kept, and Python's importer of zip files compiles
+each file twice, the first time only to learn its name. Importing this file changes that, for what is imported later.
+"""
 
 from __future__ import annotations
 
