@@ -116,6 +116,11 @@ class Marks:
         """Until when (Unix seconds) the instance is protected from replacement and collection."""
         return _number(self.extra.get(HOLD, ""))
 
+    def held(self, now: float) -> bool:
+        """Whether it is protected; a mark that is damaged protects, too, until somebody corrects it."""
+        until = self.hold_until()
+        return HOLD in self.extra and (until is None or until > now)
+
 
 def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None

@@ -13,7 +13,8 @@ version_added: 0.1.0
 description:
   - Deletes orphans, which are instances of this installation whose proxy is not in the document, and which are not of a
     pool of the document. In those pools M(crawl.egress.egress_fleet) deletes what is not desired.
-  - Deletes leftovers too, such as a disk whose instance is gone, where a provider can list them.
+  - Deletes leftovers too, such as a disk whose instance is gone, where a provider can list them. What O(collect_task)
+    says does not matter to them, since nothing uses them any more.
   - An orphan is deleted on its second sighting. The first one leaves a mark with the time on the instance itself, so
     two runs need nothing in common. A mark that is younger than O(min_age) is waited for, and one older than a day
     counts as none. A run that finds the proxy in the document again removes the mark.

@@ -20,7 +20,7 @@ import re
 import typing as t
 
 from .._errors import EgressError
-from .._marks import HOLD, TASK_POOL, Marks
+from .._marks import TASK_POOL, Marks
 from .._models import Instance, Leftover, LeftoverListing, Scope, ScopeStatus
 from .._plan.evidence import Evidence, Listings
 from .._spec.desired import Desired, Limit
@@ -200,11 +200,11 @@ def _decide(
     status = _status(listings, instance)
     if status is None or not status.complete:
         return Keep(instance, Kept.INCOMPLETE, f"{instance.scope.name} was not listed completely")
-    until = marks.hold_until()
-    if until is None and HOLD in marks.extra:
-        return Keep(instance, Kept.HELD, "its hold mark is damaged; look at it")
-    if until is not None and until > now:
-        return Keep(instance, Kept.HELD, f"until {int(until)}")
+    if marks.held(now):
+        until = marks.hold_until()
+        return Keep(
+            instance, Kept.HELD, "its hold mark is damaged; look at it" if until is None else f"until {until:.0f}"
+        )
     if instance.created_at is not None and now - instance.created_at < rules.min_age:
         return Keep(instance, Kept.YOUNG, f"younger than {rules.min_age:.0f} s")
     if rules.sightings == 1:

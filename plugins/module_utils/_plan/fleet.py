@@ -84,12 +84,11 @@ def _removals(
     left: dict[str, list[str]] = {uid: [] for uid in wishes.skip_cleanup}
     for instance in sorted(undesired, key=lambda i: _natural(Subject.of_instance(i))):
         subject = Subject.of_instance(instance)
-        until = wishes.hold.get(subject.uid, instance.marks.hold_until())
         if subject.uid in left:
             left[subject.uid].append(instance.provider_id)
         elif instance.deleting:
             leaving.append(instance)
-        elif until is not None and until > now:
+        elif wishes.held(instance, now):
             notes.append(f"{subject} is not desired but held")
         else:
             action = Action(

@@ -110,3 +110,8 @@ class Wishes:
     hold: t.Mapping[str, float] = dataclasses.field(default_factory=dict)
     skip_cleanup: t.Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
     retry: frozenset[str] = frozenset()
+
+    def held(self, instance: Instance, now: float) -> bool:
+        """As wished; else as its mark says."""
+        until = self.hold.get(instance.marks.uid)
+        return instance.marks.held(now) if until is None else until > now

@@ -34,8 +34,7 @@ class Question:
     now: float
 
     def held(self, instance: Instance) -> bool:
-        until = self.wishes.hold.get(instance.marks.uid, instance.marks.hold_until())
-        return until is not None and until > self.now
+        return self.wishes.held(instance, self.now)
 
 
 @dataclasses.dataclass(frozen=True)

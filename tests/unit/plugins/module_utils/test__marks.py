@@ -124,7 +124,18 @@ def test_another_prefix_sees_nothing(given_marks: Marks) -> None:
     assert Marks.from_labels(given_marks.to_labels("proxy-operator"), "proxy-operator-b") is None
 
 
-@pytest.mark.parametrize(("value", "until"), [("1764421200", 1764421200), ("0", 0), ("soon", None), ("", None)])
-def test_a_hold_is_a_time_or_nothing(value: str, until: int | None) -> None:
+@pytest.mark.parametrize(
+    ("value", "until", "held"),
+    [
+        ("1764421200", 1764421200, True),
+        ("1764421199", 1764421199, False),
+        ("0", 0, False),
+        ("soon", None, True),
+        ("", None, True),
+    ],
+)
+def test_a_hold_is_a_time_and_a_damaged_one_protects(value: str, until: int | None, held: bool) -> None:
     labels = EXAMPLE.to_labels(DEFAULT_PREFIX) | {"proxy-operator-hold": value}
-    assert Marks.from_labels(labels, DEFAULT_PREFIX).hold_until() == until
+    read = Marks.from_labels(labels, DEFAULT_PREFIX)
+    assert (read.hold_until(), read.held(1764421199)) == (until, held)
+    assert not EXAMPLE.held(0)

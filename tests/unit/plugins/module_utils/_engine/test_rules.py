@@ -438,6 +438,18 @@ def test_a_hold_in_the_past_releases():
     assert not any(key.endswith("hold") for m in world.one.machines.values() for key in m.labels)
 
 
+def test_a_damaged_hold_protects_until_it_is_released():
+    world = World.of()
+    converged(world, desired(*pool(1)))
+    (machine,) = world.one.machines.values()
+    machine.labels["proxy-operator-hold"] = "forever"
+    assert converged(world, desired(*pool(1, LARGE))).done == []
+    assert world.run(desired(), wishes=Wishes()).done == []
+    released = Wishes(hold={pool(1)[0].uid: world.clock.now()})
+    verbs = [d.action.verb.value for d in converged(world, desired(*pool(1, LARGE)), released).done]
+    assert verbs == ["mark", "replace"]
+
+
 def test_held_proxies_survive_their_removal_from_the_document():
     world = World.of()
     converged(world, desired(*pool(2)))
