@@ -17,10 +17,10 @@ import typing as t
 
 from ._errors import EgressError, Reason
 from ._host import Host
+from .provider import ProviderType
 
 Params = t.Mapping[str, t.Any]
 Result = dict[str, t.Any]
-Run = t.Callable[[Params, Host], Result]
 
 
 class Part(t.Protocol):
@@ -33,8 +33,11 @@ class Part(t.Protocol):
     def argument_spec(self) -> dict[str, dict[str, t.Any]]:
         """Its options."""
 
+    def check(self, params: Params, types: t.Mapping[str, ProviderType]) -> None:
+        """Find all that is wrong with the options; touches nothing. Raises C(EgressError)."""
+
     def run(self, params: Params, host: Host) -> Result:
-        """Do it; raises C(EgressError)."""
+        """Do it; the options have been checked. Raises C(EgressError)."""
 
 
 #: Seconds that a run gets to come to an end by itself, once it is told to stop.
@@ -89,13 +92,17 @@ def stoppable(cancel: threading.Event) -> t.Iterator[Stop]:
         restore()
 
 
-def perform(run: Run, params: Params, host: Host) -> Result:
+def perform(part: Part, params: Params, host: Host, *, checked: bool = False) -> Result:
     """The result of a run, as JSON has it. One that failed has C(failed), C(msg) and C(error) beside what it found out.
 
     Bytes that are no text (they come as surrogates, in the names of files) become question marks.
+
+    :param checked: the options have been checked already.
     """
     try:
-        result = run(params, host)
+        if not checked:
+            part.check(params, host.types)
+        result = part.run(params, host)
     except EgressError as error:
         result = failure(error, host.python)
     plain: Result = json.loads(json.dumps(result, ensure_ascii=False).encode(errors="replace"))

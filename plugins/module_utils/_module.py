@@ -21,9 +21,15 @@ from ._entry import Part, perform, stoppable
 from ._host import Host
 from .provider import Runner
 
+#: A hidden option. Our action plugins check everything on the controller, before anything is sent; then it is not done
+#: again, and the target needs no jsonschema. Whoever runs a module without them leaves it out.
+CHECKED = "_checked"
+
 
 def serve(part: Part) -> t.NoReturn:
-    module = AnsibleModule(argument_spec=part.argument_spec(), supports_check_mode=True, **part.RULES)
+    spec = {**part.argument_spec(), CHECKED: {"type": "bool", "default": False}}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True, **part.RULES)
+    checked = module.params.pop(CHECKED)
     host = Host(
         runner=_runner(module),
         python=sys.executable,
@@ -33,7 +39,7 @@ def serve(part: Part) -> t.NoReturn:
     )
     threading.Thread(target=_cancel_unheard, args=(host.cancel,), daemon=True, name="egress-unheard").start()
     with stoppable(host.cancel):
-        result = perform(part.run, module.params, host)
+        result = perform(part, module.params, host, checked=checked)
     # The options hold password hashes and cloud-init, so they are not repeated in the result.
     result["invocation"] = {}
     if result.get("failed"):

@@ -34,8 +34,9 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils._entry import Part, failure, perform, stoppable
-from ..module_utils._errors import ArgumentError
+from ..module_utils._errors import ArgumentError, EgressError
 from ..module_utils._host import Host
+from ..module_utils._module import CHECKED
 from ..module_utils._registry import TYPES
 from ..module_utils.provider import ProviderType
 
@@ -63,7 +64,7 @@ class Door(ActionBase):
         super().run(tmp, task_vars)
         try:
             return self._enter(task_vars or {})
-        except ArgumentError as error:
+        except EgressError as error:
             return failure(error, sys.executable)
 
     def _enter(self, task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -82,6 +83,7 @@ class Door(ActionBase):
                     f"no files but those of its own collection), and this task runs as a module: {obstacle}"
                 ]
             )
+        self.part.check(params, TYPES)
         if self._is_local() and interpreter in _ANY_INTERPRETER:
             # Otherwise Ansible would look for one, which need not have the packages that this one has.
             self._set_interpreter(sys.executable, task_vars)
@@ -141,6 +143,7 @@ class Door(ActionBase):
     def _run_module(self, args: dict[str, t.Any], task_vars: dict[str, t.Any]) -> dict[str, t.Any]:
         # A module begins with writing its options to the system log, password hashes and all.
         task_vars = {**task_vars, "ansible_no_target_syslog": True}
+        args = {**args, CHECKED: True}
         result = self._execute_module(module_args=args, task_vars=task_vars, wrap_async=bool(self._task.async_val))
         result.pop("invocation", None)
         return result
@@ -158,7 +161,7 @@ class Door(ActionBase):
             warn=warnings.append,
         )
         with self._logging(name), stoppable(host.cancel) as stop:
-            result = perform(self.part.run, params, host)
+            result = perform(self.part, params, host)
         stop.pass_on()
         for warning in warnings:
             display.warning(warning)

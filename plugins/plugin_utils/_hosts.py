@@ -23,7 +23,7 @@ from ansible.template import trust_as_template
 from ..module_utils._errors import EgressError, MissingSDK, Reason
 from ..module_utils._models import Listing, State
 from ..module_utils._plan.evidence import Evidence, Listings
-from ..module_utils._spec.schema import DEFAULT_NAMESPACE
+from ..module_utils._spec.desired import DEFAULT_NAMESPACE
 
 Row = Mapping[str, t.Any]
 

@@ -47,7 +47,7 @@ def converge(desired: Mapping[str, Any], *, check_mode: bool = False, **options:
     """The task's result."""
     params = {name: spec.get("default") for name, spec in fleet.argument_spec().items()}
     params.update({"desired": desired, "wait_timeout": 60, "wait_sleep": 0.5, "results": "all", **options})
-    return perform(fleet.run, params, Host(no_program, "", check_mode=check_mode))
+    return perform(fleet, params, Host(no_program, "", check_mode=check_mode))
 
 
 class Converging(threading.Thread):

@@ -141,7 +141,7 @@ def test_a_list_shows_the_diagnoses_that_were_asked_for(namespace) -> None:
     entry = document(namespace, namespace, 0)["providers"][0]
     params = {name: spec.get("default") for name, spec in proxy_info.argument_spec().items()}
     asked = {**params, "install": "tests", "providers": [entry], "names": ["two"], "diagnose": True}
-    (shown,) = perform(proxy_info.run, asked, Host(no_program, ""))["instances"]
+    (shown,) = perform(proxy_info, asked, Host(no_program, ""))["instances"]
     assert shown["diagnosis"].startswith(f"Pod {namespace.name}/{request(namespace, 'two').name}: ")
-    (plain,) = perform(proxy_info.run, {**asked, "diagnose": False}, Host(no_program, ""))["instances"]
+    (plain,) = perform(proxy_info, {**asked, "diagnose": False}, Host(no_program, ""))["instances"]
     assert "diagnosis" not in plain

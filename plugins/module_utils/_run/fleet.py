@@ -19,10 +19,19 @@ from .._models import Listing, Scope, Selector
 from .._names import derived_uid
 from .._plan.memory import Wishes
 from .._plan.model import Status
-from .._spec.desired import Desired
-from .._spec.document import parse_document, require_not_empty, select, with_max_deletions
-from .._spec.schema import DEFAULT_NAMESPACE
-from .options import Problems, Spec, check_run_options, document_options, document_rules, run_options, wait_options
+from .._spec.desired import DEFAULT_NAMESPACE, Desired
+from .._spec.expand import expand_document
+from .._spec.narrow import require_not_empty, select, with_max_deletions
+from .options import (
+    Problems,
+    Spec,
+    Types,
+    check_run_options,
+    document_options,
+    document_rules,
+    run_options,
+    wait_options,
+)
 from .outcome import carry_out, error_of
 
 RULES: dict[str, t.Any] = document_rules()
@@ -50,9 +59,17 @@ def argument_spec() -> Spec:
     }
 
 
+def check(params: t.Mapping[str, t.Any], types: Types) -> None:
+    from .._spec.document import check_max_deletions, parse_document
+
+    parse_document(params["desired"], types)
+    check_max_deletions(params["max_deletions"])
+    _order(params)
+
+
 def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
-    """:raises EgressError: bad input, and every outcome that fails the task, with the result so far."""
-    order = _order(params, host)
+    """:raises EgressError: every outcome that fails the task, with the result so far."""
+    order = _order(params)
     try:
         report, result = carry_out(order, params, host)
     except Locked as locked:
@@ -68,8 +85,8 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     return result
 
 
-def _order(params: t.Mapping[str, t.Any], host: Host) -> Order:
-    whole = parse_document(params["desired"], host.types)
+def _order(params: t.Mapping[str, t.Any]) -> Order:
+    whole = expand_document(params["desired"])
     desired = with_max_deletions(select(whole, params["only"] or ()), params["max_deletions"])
     names = _Names(whole)
     problems = Problems()

@@ -18,9 +18,10 @@ from .._errors import EgressError, Reason
 from .._gc.plan import DEFAULT_FUSE, Kept, Rules
 from .._gc.run import Collection, collect
 from .._host import Host
-from .._spec.document import parse_document, require_not_empty, with_max_deletions
+from .._spec.expand import expand_document
+from .._spec.narrow import require_not_empty, with_max_deletions
 from .._telemetry import Recorder
-from .options import Problems, Spec, document_options, document_rules, run_options
+from .options import Problems, Spec, Types, document_options, document_rules, run_options
 from .outcome import scopes_of
 
 RULES: dict[str, t.Any] = {**document_rules(), "required_if": [("collect_task", True, ("live_uids",))]}
@@ -38,15 +39,22 @@ def argument_spec() -> Spec:
     }
 
 
-def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
-    """:raises EgressError: bad input, a document that can't be trusted, a taken lock, the fuse, failed deletions."""
+def check(params: t.Mapping[str, t.Any], types: Types) -> None:
+    from .._spec.document import check_max_deletions, parse_document
+
     problems = Problems()
     problems.range(params, "concurrency", 1, 256)
     problems.range(params, "timeout", 1, 86_400)
     problems.range(params, "min_age", 0, 31_536_000)
     problems.refuse()
-    desired = with_max_deletions(parse_document(params["desired"], host.types), params["max_deletions"])
+    desired = parse_document(params["desired"], types)
+    check_max_deletions(params["max_deletions"])
     require_not_empty(desired, params["allow_empty"])
+
+
+def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
+    """:raises EgressError: a document that can't be trusted, a taken lock, the fuse, failed deletions."""
+    desired = with_max_deletions(expand_document(params["desired"]), params["max_deletions"])
     rules = Rules(
         min_age=params["min_age"],
         sightings=params["sightings"],

@@ -14,7 +14,11 @@ from .._errors import ArgumentError
 from .._marks import DEFAULT_PREFIX
 from .._models import State
 
+if t.TYPE_CHECKING:
+    from ..provider import ProviderType
+
 Spec = dict[str, dict[str, t.Any]]
+Types = t.Mapping[str, "ProviderType"]
 
 
 def provider_options() -> Spec:

@@ -14,9 +14,9 @@ from .._engine.check import Verdict, check_all
 from .._engine.executor import DaemonThreads
 from .._engine.observe import Providers
 from .._host import Host
-from .._spec.document import parse_providers
+from .._spec.expand import expand_providers
 from .._telemetry import Recorder
-from .options import Problems, Spec, provider_options
+from .options import Problems, Spec, Types, provider_options
 
 RULES: dict[str, t.Any] = {}
 
@@ -29,10 +29,11 @@ def argument_spec() -> Spec:
     }
 
 
-def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
-    """:raises ArgumentError: bad input. What the checks find fails nothing."""
-    entries = parse_providers(params["install"], params["providers"], params["mark_prefix"], host.types)
-    known = {entry.name: entry for entry in entries}
+def check(params: t.Mapping[str, t.Any], types: Types) -> None:
+    from .._spec.document import parse_providers
+
+    entries = parse_providers(params["install"], params["providers"], params["mark_prefix"], types)
+    known = [entry.name for entry in entries]
 
     def existing(name: str) -> str:
         if name not in known:
@@ -41,11 +42,15 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
 
     problems = Problems()
     problems.range(params, "timeout", 1, 3600)
-    names = set(problems.each("names", params["names"], existing))
+    problems.each("names", params["names"], existing)
     problems.refuse()
 
+
+def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
+    """What the checks find fails nothing."""
+    entries = expand_providers(params["providers"])
     # No filter lets everything through, and an empty one nothing.
-    asked = [entry for entry in entries if params["names"] is None or entry.name in names]
+    asked = [entry for entry in entries if params["names"] is None or entry.name in params["names"]]
     recorder = Recorder()
     providers = Providers.build(asked, host.types, host, params["mark_prefix"], recorder)
     checks = check_all(asked, providers, host.context(params["timeout"]), DaemonThreads(len(asked)))

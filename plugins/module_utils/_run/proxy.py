@@ -14,8 +14,8 @@ from .._engine.reconcile import Order
 from .._host import Host
 from .._models import Selector
 from .._plan.memory import Wishes
-from .._spec.document import parse_single
-from .options import Problems, Spec, check_run_options, provider_options, run_options, wait_options
+from .._spec.expand import expand_single
+from .options import Problems, Spec, Types, check_run_options, provider_options, run_options, wait_options
 from .outcome import carry_out, error_of
 
 RULES: dict[str, t.Any] = {"mutually_exclusive": [("squid", "cloud_init")]}
@@ -38,12 +38,18 @@ def argument_spec() -> Spec:
     }
 
 
-def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
-    """:raises EgressError: bad input, and every outcome that fails the task, with the result so far."""
+def check(params: t.Mapping[str, t.Any], types: Types) -> None:
+    from .._spec.document import parse_single
+
     problems = Problems()
     check_run_options(params, problems)
     problems.refuse()
-    desired = parse_single(params, host.types)
+    parse_single(params, types)
+
+
+def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
+    """:raises EgressError: every outcome that fails the task, with the result so far."""
+    desired = expand_single(params)
     order = Order(
         desired=desired,
         selector=Selector(desired.install, uid=desired.uid),

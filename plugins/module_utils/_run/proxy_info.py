@@ -15,10 +15,10 @@ from .._engine.observe import LIST_SECONDS, Providers, observe
 from .._host import Host
 from .._models import Instance, Selector
 from .._plan.evidence import Evidence
-from .._spec.document import parse_providers
+from .._spec.expand import expand_providers
 from .._telemetry import Recorder
 from ..provider import Diagnoser
-from .options import Spec, provider_options, state_names
+from .options import Spec, Types, provider_options, state_names
 from .outcome import scopes_of
 
 RULES: dict[str, t.Any] = {}
@@ -36,10 +36,16 @@ def argument_spec() -> Spec:
     }
 
 
+def check(params: t.Mapping[str, t.Any], types: Types) -> None:
+    from .._spec.document import parse_providers
+
+    parse_providers(params["install"], params["providers"], params["mark_prefix"], types)
+
+
 def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
-    """:raises ArgumentError: bad input. A backend that does not answer is told by C(scopes) and fails nothing."""
+    """A backend that does not answer is told by C(scopes) and fails nothing."""
     install = params["install"]
-    entries = parse_providers(install, params["providers"], params["mark_prefix"], host.types)
+    entries = expand_providers(params["providers"])
     recorder = Recorder()
     providers = Providers.build(entries, host.types, host, params["mark_prefix"], recorder)
     uids = params["uids"] or ()

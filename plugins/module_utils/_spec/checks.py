@@ -16,7 +16,8 @@ import typing as t
 
 from .._marks import NAMED_POOL, TASK_POOL, VALUE, VALUE_HELP
 from .._squid.model import semantic_problems
-from .schema import DEFAULT_NAMESPACE, MAX_REPLICAS
+from .desired import DEFAULT_NAMESPACE
+from .schema import MAX_REPLICAS
 from .validate import Fault, Path, faults, path_text, show
 
 if t.TYPE_CHECKING:

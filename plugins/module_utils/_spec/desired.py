@@ -15,6 +15,9 @@ import typing as t
 from .._marks import DEFAULT_PREFIX
 from .._models import Guest, Placement
 
+DEFAULT_NAMESPACE = "default"
+DEFAULT_PORT = 3128
+
 
 @dataclasses.dataclass(frozen=True)
 class ProviderEntry:

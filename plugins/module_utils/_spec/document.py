@@ -11,18 +11,15 @@ Whatever can be checked without a backend is checked here, all of it before anyt
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import typing as t
 
-from .._errors import ArgumentError, Reason
-from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL
-from .._names import derived_uid
+from .._errors import ArgumentError
 from .checks import document_faults, member_faults, provider_faults, provider_kinds, squid_faults
-from .desired import Desired, Limit, Policy, ProviderEntry, ProxySpec
-from .expand import expand_members, expand_policy, expand_providers, expand_proxy
-from .schema import DEFAULT_NAMESPACE, document_schema, installation_schema, max_deletions_schema, single_schema
-from .validate import Fault, faults, plain, sentences, show, type_of
+from .desired import Desired, ProviderEntry, ProxySpec
+from .expand import expand_document, expand_providers, expand_single, given
+from .schema import document_schema, installation_schema, max_deletions_schema, single_schema
+from .validate import Fault, faults, plain, sentences, type_of
 
 if t.TYPE_CHECKING:
     from ..provider import ProviderType
@@ -43,17 +40,9 @@ def parse_document(document: t.Any, types: t.Mapping[str, ProviderType]) -> Desi
     found = faults(body, document_schema(types))
     _refuse([*found, *document_faults(body, types, found)])
 
-    specs = tuple(expand_members(body))
-    _refuse(_shared_uids(specs))
-    return Desired(
-        install=body["install"],
-        specs=specs,
-        pools=(*(pool["name"] for pool in body.get("pools", ())), NAMED_POOL),
-        providers=expand_providers(body),
-        policy=expand_policy(body.get("policy", {})),
-        generation=body.get("generation"),
-        mark_prefix=body.get("mark_prefix", DEFAULT_PREFIX),
-    )
+    desired = expand_document(body)
+    _refuse(_shared_uids(desired.specs))
+    return desired
 
 
 def parse_single(params: t.Mapping[str, t.Any], types: t.Mapping[str, ProviderType]) -> Desired:
@@ -67,7 +56,7 @@ def parse_single(params: t.Mapping[str, t.Any], types: t.Mapping[str, ProviderTy
     present = params.get("state", "present") == "present"
     schema = single_schema(types)
     unused = () if present else ("squid", "cloud_init")
-    body = plain(_without_none({key: params.get(key) for key in schema["properties"] if key not in unused}))
+    body = plain(given({key: params.get(key) for key in schema["properties"] if key not in unused}))
     found = faults(body, schema)
     found += provider_faults(body, types)
     if present or "provider" in body:
@@ -77,16 +66,7 @@ def parse_single(params: t.Mapping[str, t.Any], types: t.Mapping[str, ProviderTy
         found.append(Fault(("squid",), "squid is missing: the proxy would have no users and no allowed_sources"))
     _refuse(found)
 
-    namespace = body.get("namespace", DEFAULT_NAMESPACE)
-    return Desired(
-        install=body["install"],
-        specs=(expand_proxy(body, body, TASK_POOL),) if present else (),
-        pools=(TASK_POOL,),
-        providers=expand_providers(body),
-        policy=Policy(max_deletions=None),
-        uid=body.get("uid") or derived_uid(body["install"], namespace, body["name"]),
-        mark_prefix=body.get("mark_prefix", DEFAULT_PREFIX),
-    )
+    return expand_single(params)
 
 
 def parse_providers(
@@ -96,52 +76,16 @@ def parse_providers(
 
     :raises ArgumentError: with every fault, under the names of the options.
     """
-    body = plain(_without_none({"install": install, "providers": providers, "mark_prefix": mark_prefix}))
+    body = plain(given({"install": install, "providers": providers, "mark_prefix": mark_prefix}))
     _refuse([*faults(body, installation_schema(types)), *provider_faults(body, types)])
-    return expand_providers(body)
+    return expand_providers(body["providers"])
 
 
-def select(desired: Desired, only: t.Sequence[str]) -> Desired:
-    """Restrict a run to some pools; no pools mean no restriction.
-
-    :raises ArgumentError: a pool that the document does not have.
-    """
-    if not only:
-        return desired
-    unknown = [name for name in only if name not in desired.pools]
-    if unknown:
-        allowed = ", ".join(desired.pools)
-        raise ArgumentError([f"only: the document has no pool {show(name)} (allowed: {allowed})" for name in unknown])
-    return dataclasses.replace(
-        desired,
-        specs=tuple(spec for spec in desired.specs if spec.pool in only),
-        pools=tuple(name for name in desired.pools if name in only),
-    )
-
-
-def with_max_deletions(desired: Desired, value: str | None) -> Desired:
-    """Put a module's C(max_deletions) in place of the document's; None changes nothing.
-
-    :raises ArgumentError: neither a number nor a percentage.
-    """
-    if value is None:
-        return desired
-    limit = int(value) if re.fullmatch("[0-9]{1,9}", value) else plain(value)
-    _refuse(faults(limit, max_deletions_schema(), ("max_deletions",)))
-    return dataclasses.replace(desired, policy=dataclasses.replace(desired.policy, max_deletions=Limit.parse(limit)))
-
-
-def require_not_empty(desired: Desired, allow_empty: bool) -> None:
-    """Refuse to work from a document without proxies, which is more often a mistake than a wish.
-
-    :raises ArgumentError: C(EmptyDesired).
-    """
-    if not desired.specs and not allow_empty:
-        pools = ", ".join(desired.pools)
-        raise ArgumentError(
-            [f"no proxy is desired in {pools}: all that are there would be deleted (allowed with allow_empty)"],
-            Reason.EMPTY_DESIRED,
-        )
+def check_max_deletions(value: str | None) -> None:
+    """Check the option C(max_deletions). :raises ArgumentError: neither a number nor a percentage."""
+    if value is not None:
+        limit = int(value) if re.fullmatch("[0-9]{1,9}", value) else plain(value)
+        _refuse(faults(limit, max_deletions_schema(), ("max_deletions",)))
 
 
 def _shared_uids(specs: t.Iterable[ProxySpec]) -> t.Iterator[Fault]:
@@ -152,15 +96,6 @@ def _shared_uids(specs: t.Iterable[ProxySpec]) -> t.Iterator[Fault]:
         other = first.setdefault(spec.uid, proxy)
         if other != proxy:
             yield Fault((proxy,), f"the uid {spec.uid} belongs to two proxies, {other} and {proxy}")
-
-
-def _without_none(value: t.Any) -> t.Any:
-    """Ansible fills in None for options and suboptions that were not given."""
-    if isinstance(value, t.Mapping):
-        return {key: _without_none(item) for key, item in value.items() if item is not None}
-    if isinstance(value, (list, tuple)):
-        return [_without_none(item) for item in value]
-    return value
 
 
 def _refuse(found: t.Iterable[Fault]) -> None:

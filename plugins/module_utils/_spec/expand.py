@@ -4,29 +4,68 @@
 
 # PRIVATE to this collection: no stability promise.
 
-"""From a validated document to what the planner works on. Nothing here can find a fault any more."""
+"""From a document that C(document.py) has checked to what the planner works on. Nothing here can find a fault."""
 
 from __future__ import annotations
 
 import typing as t
 
-from .._marks import NAMED_POOL
+from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL
 from .._models import Guest, Placement
 from .._names import derived_uid
 from .._squid.model import SquidConfig
-from .desired import Candidate, Limit, Policy, ProviderEntry, ProxySpec
-from .schema import DEFAULT_NAMESPACE, DEFAULT_PORT
+from .desired import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_PORT,
+    Candidate,
+    Desired,
+    Limit,
+    Policy,
+    ProviderEntry,
+    ProxySpec,
+)
+from .validate import plain
 
 Body = t.Mapping[str, t.Any]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
-def expand_providers(body: Body) -> tuple[ProviderEntry, ...]:
-    return tuple(ProviderEntry(e["name"], e["type"], e.get(e["type"], {})) for e in body["providers"])
+def expand_document(document: Body) -> Desired:
+    """A desired document, its pools expanded."""
+    body = plain(document)
+    return Desired(
+        install=body["install"],
+        specs=tuple(expand_members(body)),
+        pools=(*(pool["name"] for pool in body.get("pools", ())), NAMED_POOL),
+        providers=expand_providers(body["providers"]),
+        policy=_expand_policy(body.get("policy", {})),
+        generation=body.get("generation"),
+        mark_prefix=body.get("mark_prefix", DEFAULT_PREFIX),
+    )
 
 
-def expand_policy(body: Body) -> Policy:
+def expand_single(params: Body) -> Desired:
+    """The options of C(egress_proxy). Of one that is to be absent nothing but its identity matters."""
+    body = plain(given(params))
+    namespace = body.get("namespace", DEFAULT_NAMESPACE)
+    present = body.get("state", "present") == "present"
+    return Desired(
+        install=body["install"],
+        specs=(_expand_proxy(body, body, TASK_POOL),) if present else (),
+        pools=(TASK_POOL,),
+        providers=expand_providers(body["providers"]),
+        policy=Policy(max_deletions=None),
+        uid=body.get("uid") or derived_uid(body["install"], namespace, body["name"]),
+        mark_prefix=body.get("mark_prefix", DEFAULT_PREFIX),
+    )
+
+
+def expand_providers(entries: t.Sequence[Body]) -> tuple[ProviderEntry, ...]:
+    return tuple(ProviderEntry(e["name"], e["type"], e.get(e["type"]) or {}) for e in plain(entries))
+
+
+def _expand_policy(body: Body) -> Policy:
     given = dict(body)
     for key in ("max_unavailable", "max_deletions"):
         if key in given:
@@ -40,12 +79,12 @@ def expand_members(body: Body) -> t.Iterator[ProxySpec]:
     """All proxies of a document, named ones first. Those of a pool share their guest and their candidates."""
     common = Guest(squid=SquidConfig.from_document(body["squid"])) if "squid" in body else None
     for proxy in body.get("proxies", ()):
-        yield expand_proxy(body, proxy, NAMED_POOL, common)
+        yield _expand_proxy(body, proxy, NAMED_POOL, common)
     for pool in body.get("pools", ()):
         yield from _expand_pool(body, pool, common)
 
 
-def expand_proxy(body: Body, proxy: Body, pool: str, common: Guest | None = None) -> ProxySpec:
+def _expand_proxy(body: Body, proxy: Body, pool: str, common: Guest | None = None) -> ProxySpec:
     """One proxy that is described on its own. :param common: guest of those that have none of their own."""
     placements = [proxy.get("placement", {})]
     return _spec(body, proxy, proxy["name"], pool, _preferences(body, proxy, placements)[0], _guest(proxy, common))
@@ -96,3 +135,26 @@ def _seconds(duration: int | str) -> float:
     if isinstance(duration, int):
         return float(duration)
     return float(int(duration[:-1]) * _SECONDS[duration[-1]])
+
+
+def given(options: Body) -> dict[str, t.Any]:
+    """Options of a task without what is None: Ansible fills that in for what was not given.
+
+    In the block of a provider it stays, as in a document: the block's schema says what null means.
+    """
+    kept: dict[str, t.Any] = _without_none(options)
+    entries = options.get("providers")
+    if isinstance(entries, (list, tuple)):
+        kept["providers"] = [
+            {key: item for key, item in entry.items() if item is not None} if isinstance(entry, t.Mapping) else entry
+            for entry in entries
+        ]
+    return kept
+
+
+def _without_none(value: t.Any) -> t.Any:
+    if isinstance(value, t.Mapping):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(item) for item in value]
+    return value

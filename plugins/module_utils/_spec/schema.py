@@ -16,12 +16,11 @@ import typing as t
 
 from .._marks import DEFAULT_PREFIX, NAMED_POOL, TASK_POOL, VALUE, VALUE_HELP
 from .._squid.schema import SQUID_SCHEMA
+from .desired import DEFAULT_NAMESPACE, DEFAULT_PORT
 
 if t.TYPE_CHECKING:
     from ..provider import ProviderType
 
-DEFAULT_NAMESPACE = "default"
-DEFAULT_PORT = 3128
 MAX_REPLICAS = 10_000
 #: A mark's number has at most 15 digits.
 MAX_GENERATION = 10**15 - 1

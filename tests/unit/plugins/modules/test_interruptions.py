@@ -42,7 +42,7 @@ def run_fleet(backend: t.Any, replicas: int) -> dict[str, t.Any]:
     """The same run without Ansible around it."""
     checked = ArgumentSpecValidator(fleet.argument_spec()).validate(options(backend, replicas))
     assert not checked.error_messages
-    return perform(fleet.run, checked.validated_parameters, Host(run_program, sys.executable))
+    return perform(fleet, checked.validated_parameters, Host(run_program, sys.executable))
 
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL", "timeout"])

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.crawl.egress.plugins.module_utils._engine.ledger import Locked, gc_locked
 from ansible_collections.crawl.egress.plugins.module_utils._errors import EgressError, Reason
 from ansible_collections.crawl.egress.plugins.module_utils._host import Host
-from ansible_collections.crawl.egress.plugins.module_utils._run.gc import argument_spec, run
+from ansible_collections.crawl.egress.plugins.module_utils._run.gc import argument_spec, check, run
 
 
 def collect(directory: t.Any, **options: t.Any) -> dict[str, t.Any]:
@@ -27,7 +27,9 @@ def collect(directory: t.Any, **options: t.Any) -> dict[str, t.Any]:
     }
     params = {name: spec.get("default") for name, spec in argument_spec().items()}
     host = Host(lambda argv, stdin="": (1, "", ""), "python3")
-    return run({**params, "desired": document, **options}, host)
+    params.update({"desired": document, **options})
+    check(params, host.types)
+    return run(params, host)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.crawl.egress.plugins.module_utils._errors import ArgumentError
 from ansible_collections.crawl.egress.plugins.module_utils._host import Host
-from ansible_collections.crawl.egress.plugins.module_utils._run.provider_check import run
+from ansible_collections.crawl.egress.plugins.module_utils._run import provider_check
 from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Context,
     MissingSDK,
@@ -75,7 +75,8 @@ def checked(providers: t.Mapping[str, Answer | None], cancel: threading.Event | 
         "timeout": 30,
         **options,
     }
-    return run(params, host)
+    provider_check.check(params, host.types)
+    return provider_check.run(params, host)
 
 
 def missing(ctx: Context) -> t.NoReturn:

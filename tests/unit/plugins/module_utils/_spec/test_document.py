@@ -16,6 +16,7 @@ from ansible_collections.crawl.egress.plugins.module_utils._marks import VALUE_H
 from ansible_collections.crawl.egress.plugins.module_utils._models import Placement
 from ansible_collections.crawl.egress.plugins.module_utils._names import derived_uid
 from ansible_collections.crawl.egress.plugins.module_utils._spec import document as module
+from ansible_collections.crawl.egress.plugins.module_utils._spec import narrow
 from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import (
     Candidate,
     Desired,
@@ -306,38 +307,38 @@ class TestSelect:
         ],
     )
     def test_only_these(self, desired: Desired, only: list[str], pools: tuple[str, ...], names: list[str]) -> None:
-        selected = module.select(desired, only)
+        selected = narrow.select(desired, only)
         assert selected.pools == pools
         assert [spec.name for spec in selected.specs] == names
         assert selected.providers == desired.providers
 
     def test_none_means_all(self, desired: Desired) -> None:
-        assert module.select(desired, []) is desired
+        assert narrow.select(desired, []) is desired
 
     def test_unknown_pools(self, desired: Desired) -> None:
         with pytest.raises(ArgumentError) as caught:
-            module.select(desired, ["eu", "asia", "task"])
+            narrow.select(desired, ["eu", "asia", "task"])
         assert caught.value.problems == (
             "only: the document has no pool 'asia' (allowed: eu, us, none, named)",
             "only: the document has no pool 'task' (allowed: eu, us, none, named)",
         )
 
     def test_nothing_desired_must_be_meant(self, desired: Desired) -> None:
-        empty = module.select(desired, ["none"])
+        empty = narrow.select(desired, ["none"])
         with pytest.raises(ArgumentError, match="allow_empty") as caught:
-            module.require_not_empty(empty, allow_empty=False)
+            narrow.require_not_empty(empty, allow_empty=False)
         assert caught.value.reason is Reason.EMPTY_DESIRED
-        module.require_not_empty(empty, allow_empty=True)
-        module.require_not_empty(desired, allow_empty=False)
+        narrow.require_not_empty(empty, allow_empty=True)
+        narrow.require_not_empty(desired, allow_empty=False)
 
     @pytest.mark.parametrize(
         ("value", "limit"), [("0", Limit(count=0)), ("12", Limit(count=12)), ("5%", Limit(percent=5))]
     )
     def test_the_fuse_of_a_module_wins(self, desired: Desired, value: str, limit: Limit) -> None:
-        assert module.with_max_deletions(desired, value).policy == Policy(max_deletions=limit)
-        assert module.with_max_deletions(desired, None) is desired
+        assert narrow.with_max_deletions(desired, value).policy == Policy(max_deletions=limit)
+        assert narrow.with_max_deletions(desired, None) is desired
 
     @pytest.mark.parametrize("value", ["-1", "101%", "x", "", "1.5", "5 %", "9" * 5000])
     def test_a_fuse_that_is_none(self, desired: Desired, value: str) -> None:
         with pytest.raises(ArgumentError, match=r"^max_deletions: .*0 or more, or '0%' to '100%'"):
-            module.with_max_deletions(desired, value)
+            module.check_max_deletions(value)
