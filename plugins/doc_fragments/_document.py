@@ -8,7 +8,7 @@ from __future__ import annotations
 class ModuleDocFragment:
     DOCUMENTATION = r"""
 requirements:
-  - jsonschema
+  - jsonschema (on the controller)
 options:
   desired:
     description:

@@ -17,7 +17,7 @@ description:
 author:
   - crawl.egress contributors (!UNKNOWN)
 requirements:
-  - jsonschema
+  - jsonschema (on the controller)
 extends_documentation_fragment:
   - crawl.egress._provider
   - crawl.egress._attributes

@@ -18,7 +18,7 @@ description:
 author:
   - crawl.egress contributors (!UNKNOWN)
 requirements:
-  - jsonschema
+  - jsonschema (on the controller)
 extends_documentation_fragment:
   - crawl.egress._provider
   - crawl.egress._run

@@ -6,9 +6,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import typing as t
 
 import pytest
+
+from ansible_collections.crawl.egress.plugins.modules import egress_proxy_info
 
 AS_MODULE = {"environment": {"EGRESS_TEST": "yes"}}
 SQUID = {"allowed_sources": ["127.0.0.0/8"]}
@@ -111,3 +117,50 @@ def test_a_life_is_the_same_through_both_doors(player, backend, tmp_path) -> Non
         (False, False, "converged"),
         (False, True, "converged"),
     ]
+
+
+def test_bad_options_are_found_before_anything_is_sent(player, backend) -> None:
+    common = {"install": "demo", "providers": [{"name": "here", "type": "local", "local": {}}]}
+    document = {**common, "pools": [{"name": "eu", "replicas": 1}], "squid": SQUID}
+    bad = [
+        {"crawl.egress.egress_fleet": {"desired": {**document, "prot": 1}}},
+        {"crawl.egress.egress_fleet": {"desired": document, "max_deletions": "some"}},
+        {"crawl.egress.egress_fleet": {"desired": document, "retry": ["nobody"]}},
+        {"crawl.egress.egress_gc": {"desired": document, "min_age": -1}},
+        {"crawl.egress.egress_proxy": {**common, "name": "x", "squid": SQUID, "port": 0}},
+        {"crawl.egress.egress_proxy_info": {**common, "mark_prefix": "-"}},
+        {"crawl.egress.egress_provider_check_info": {**common, "names": ["there"]}},
+    ]
+    good = {"crawl.egress.egress_proxy_info": common}
+    nowhere = {"vars": {"ansible_python_interpreter": str(backend.directory / "python")}}
+    *refused, sent = player.play([{**task, **nowhere} for task in [*bad, good]]).results
+    assert [result["error"]["reason"] for result in refused] == ["InvalidArgument"] * len(bad)
+    assert sent["failed"]
+    assert "error" not in sent  # Ansible's own: there is no such interpreter
+
+
+def test_a_target_needs_no_jsonschema(player, backend) -> None:
+    bare = player.home / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    assert (
+        b"No module named 'jsonschema'" in subprocess.run([bare, "-c", "import jsonschema"], capture_output=True).stderr
+    )
+    providers = [{"name": "here", "type": "local", "local": {"directory": str(backend.directory)}}]
+    task = {"crawl.egress.egress_proxy_info": {"install": "demo", "providers": providers}}
+    (result,) = player.play([{**task, "vars": {"ansible_python_interpreter": str(bare)}}]).results
+    assert [scope["completeness"] for scope in result["scopes"]] == ["complete"]
+
+
+def test_a_module_that_is_run_without_its_action_checks_its_options() -> None:
+    options = {"install": "", "providers": [{"name": "here", "type": "locl"}]}
+    done = subprocess.run(
+        [sys.executable, "-m", egress_proxy_info.__name__],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": options}),
+        env={**os.environ, "PYTHONPATH": os.environ["ANSIBLE_COLLECTIONS_PATH"]},
+        capture_output=True,
+        text=True,
+    )
+    error = json.loads(done.stdout)["error"]
+    assert error["reason"] == "InvalidArgument"
+    assert len(error["problems"]) == 2
