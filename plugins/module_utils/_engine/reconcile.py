@@ -179,14 +179,15 @@ class _Run:
         if current.now:
             from .apply import apply  # here, since a run that has nothing to do would compile it for nothing
 
-            before = len(self._done)
-            for done in apply(
+            failed = 0
+            results = apply(
                 current.now, self._providers.ready, self._memory, self._ctx, self._executor, self._host.random
-            ):
+            )
+            for count, done in enumerate(results, 1):
                 self._done.append(done)
                 touched.extend(done.touched)
-                failed = sum(d.error is not None for d in self._done[before:])
-                self._progress.step(current, len(self._done) - before, failed)
+                failed += done.error is not None
+                self._progress.step(current, count, failed)
             self._save()
         self._stop_if_cancelled()
         return touched

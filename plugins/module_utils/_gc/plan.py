@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import json
 import re
@@ -117,7 +118,7 @@ class GcPlan:
     kept: tuple[Keep, ...]
     fuse: str | None = None
 
-    @property
+    @functools.cached_property
     def now(self) -> tuple[Step, ...]:
         return tuple(s for s in self.steps if not (self.fuse and s.deletes))
 

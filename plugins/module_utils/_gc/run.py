@@ -78,10 +78,11 @@ def collect(
     if host.check_mode:
         return Collection(made, (), listings, leftovers)
     done: list[Done] = []
+    failed = 0
     lines = Lines(host)
     for one in _carry_out(made.now, providers.ready, ctx, executor):
         done.append(one)
-        failed = sum(d.error is not None for d in done)
+        failed += one.error is not None
         last = len(done) == len(made.now)
         lines.show(f"{len(done)} of {len(made.now)} steps of the collection done, {failed} failed", at_once=last)
     _stop_if_cancelled(host, done)

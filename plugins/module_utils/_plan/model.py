@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import json
 import typing as t
@@ -213,7 +214,7 @@ class Plan:
     released: tuple[Released, ...] = ()
     paused: bool = False
 
-    @property
+    @functools.cached_property
     def now(self) -> tuple[Action, ...]:
         return tuple(a for a in self.actions if a.when is When.NOW)
 
