@@ -141,13 +141,14 @@ class KubernetesProvider:
             message = f"{request.scope.name} is not the namespace of this provider entry ({self._scope.name})"
             raise self._error(Reason.INVALID_PLACEMENT, message, "create", identity)
         with self._classified("create", identity, ctx):
-            token = self._ensure_shared(request, squid, identity, ctx, self._ready)
+            token = pod.guest_token(squid, request.port, request.marks, self._prefix)
+            self._ensure_shared(token, request, squid, identity, ctx, self._ready)
             if self._config.service:
                 self._ensure(SERVICES, self._service(request), identity, ctx)
             ctx.check("create", self.name, identity)
             body = pod.pod(request.name, request.marks, token, shape, request.port, self._config, self._prefix)
             created = self._create_pod(identity, request, body, ctx)
-            self._ensure_shared(request, squid, identity, ctx, self._used)
+            self._ensure_shared(token, request, squid, identity, ctx, self._used)
             return created
 
     def _create_pod(self, identity: str, request: CreateRequest, body: Json, ctx: Context) -> Created:
@@ -166,20 +167,24 @@ class KubernetesProvider:
         raise self._error(Reason.BUSY, f"{identity} comes and goes", "create", identity)
 
     def _ensure_shared(
-        self, request: CreateRequest, squid: SquidConfig, identity: str, ctx: Context, done: dict[str, float]
-    ) -> str:
-        """Make or touch what the Pod shares with others, unless that was done lately; returns the token that names it.
+        self,
+        token: str,
+        request: CreateRequest,
+        squid: SquidConfig,
+        identity: str,
+        ctx: Context,
+        done: dict[str, float],
+    ) -> None:
+        """Make or touch what the Pod shares with others, unless that was done lately.
 
-        :param done: when it was done, by token.
+        :param token: names it. :param done: when it was done, by token.
         """
-        token = pod.guest_token(squid, request.port, request.marks, self._prefix)
         with self._shared:
             now = self._host.clock.monotonic()
             if token not in done or now - done[token] >= _TOUCH_AFTER:
                 for resource, body in self._shared_objects(token, request, squid):
                     self._ensure(resource, body, identity, ctx)
                 done[token] = now
-        return token
 
     def _ensure(self, resource: Resource, body: Json, identity: str, ctx: Context) -> None:
         """Create an object, or make one of ours under its name what it should be, and fresh."""
