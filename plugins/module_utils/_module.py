@@ -21,15 +21,22 @@ from ._entry import Part, perform, stoppable
 from ._host import Host
 from .provider import Runner
 
-#: A hidden option. Our action plugins check everything on the controller, before anything is sent; then it is not done
-#: again, and the target needs no jsonschema. Whoever runs a module without them leaves it out.
+#: Beside the options: our action plugins have checked them on the controller, before anything was sent. Then it is not
+#: done again, and the target needs no jsonschema. Whoever runs a module without them says nothing of the kind.
 CHECKED = "_checked"
 
 
+class Module(AnsibleModule):
+    """:ivar checked: whether the options have been checked."""
+
+    def _load_params(self) -> None:
+        super()._load_params()
+        self.checked = self.params.pop(CHECKED, False) is True
+
+
 def serve(part: Part) -> t.NoReturn:
-    spec = {**part.argument_spec(), CHECKED: {"type": "bool", "default": False}}
-    module = AnsibleModule(argument_spec=spec, supports_check_mode=True, **part.RULES)
-    checked = module.params.pop(CHECKED)
+    """Run a part as a module."""
+    module = Module(argument_spec=part.argument_spec(), supports_check_mode=True, **part.RULES)
     host = Host(
         runner=_runner(module),
         python=sys.executable,
@@ -39,7 +46,7 @@ def serve(part: Part) -> t.NoReturn:
     )
     threading.Thread(target=_cancel_unheard, args=(host.cancel,), daemon=True, name="egress-unheard").start()
     with stoppable(host.cancel):
-        result = perform(part, module.params, host, checked=checked)
+        result = perform(part, module.params, host, checked=module.checked)
     # The options hold password hashes and cloud-init, so they are not repeated in the result.
     result["invocation"] = {}
     if result.get("failed"):

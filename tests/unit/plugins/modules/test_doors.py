@@ -160,6 +160,7 @@ def test_a_module_that_is_run_without_its_action_checks_its_options() -> None:
         env={**os.environ, "PYTHONPATH": os.environ["ANSIBLE_COLLECTIONS_PATH"]},
         capture_output=True,
         text=True,
+        check=False,
     )
     error = json.loads(done.stdout)["error"]
     assert error["reason"] == "InvalidArgument"
