@@ -62,14 +62,14 @@ def argument_spec() -> Spec:
 def check(params: t.Mapping[str, t.Any], types: Types) -> None:
     from .._spec.document import check_max_deletions, parse_document
 
-    parse_document(params["desired"], types)
+    whole = parse_document(params["desired"], types)
     check_max_deletions(params["max_deletions"])
-    _order(params)
+    _order(params, whole)
 
 
 def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     """:raises EgressError: every outcome that fails the task, with the result so far."""
-    order = _order(params)
+    order = _order(params, expand_document(params["desired"]))
     try:
         report, result = carry_out(order, params, host)
     except Locked as locked:
@@ -85,8 +85,8 @@ def run(params: t.Mapping[str, t.Any], host: Host) -> dict[str, t.Any]:
     return result
 
 
-def _order(params: t.Mapping[str, t.Any]) -> Order:
-    whole = expand_document(params["desired"])
+def _order(params: t.Mapping[str, t.Any], whole: Desired) -> Order:
+    """:raises ArgumentError: options that don't fit the document."""
     desired = with_max_deletions(select(whole, params["only"] or ()), params["max_deletions"])
     names = _Names(whole)
     problems = Problems()
