@@ -158,11 +158,16 @@ class CreateOutcome(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Created:
-    """:ivar outcome: ADOPTED when an instance of that name and with fitting marks was there already."""
+    """
+    :ivar outcome: ADOPTED when an instance of that name and with fitting marks was there already.
+    :ivar instance: as Get would tell it now, where the backend's own answer says all of that; else None, and whoever
+        needs it asks. Never made up from the request.
+    """
 
     provider_id: str
     incarnation: str
     outcome: CreateOutcome
+    instance: Instance | None = None
 
 
 class DeleteOutcome(enum.Enum):

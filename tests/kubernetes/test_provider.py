@@ -623,3 +623,8 @@ def test_adoption_says_so(namespace) -> None:
     second = lab.create(request(namespace), ctx())
     assert (first.outcome, second.outcome) == (CreateOutcome.CREATED, CreateOutcome.ADOPTED)
     assert first.incarnation == second.incarnation
+
+
+def test_what_a_service_has_for_an_address_is_not_told_by_the_pod(namespace) -> None:
+    lab = provider(namespace, service={"type": "ClusterIP"}, address="service")
+    assert lab.create(request(namespace), ctx()).instance is None

@@ -15,7 +15,7 @@ import typing as t
 from .._context import Context
 from .._errors import LATCHING, LATCHING_PROVIDER, EgressError, ErrorClass, ProviderError, Reason
 from .._marks import Marks
-from .._models import CreateOutcome, CreateRequest, DeleteOutcome, InstanceRef
+from .._models import CreateOutcome, CreateRequest, DeleteOutcome, Instance, InstanceRef
 from .._names import instance_name
 from .._plan.memory import Failure, Latch, Memory
 from .._plan.model import Action, Verb
@@ -32,11 +32,15 @@ _BACKOFF_FIRST, _BACKOFF_MOST = 1.0, 60.0
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One backend call that succeeded: created, adopted, deleted, deleting or marked."""
+    """One backend call that succeeded: created, adopted, deleted, deleting or marked.
+
+    :ivar instance: what it is by now, where the call told.
+    """
 
     what: str
     provider: str
     provider_id: str
+    instance: Instance | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +56,9 @@ class Done:
         return any(step.what != CreateOutcome.ADOPTED.value for step in self.steps)
 
     @property
-    def touched(self) -> tuple[Touched, ...]:
-        return tuple(Touched(step.provider, step.provider_id) for step in self.steps)
+    def touched(self) -> dict[Touched, Instance | None]:
+        """What has changed, and what is known of it; a later step knows better."""
+        return {Touched(step.provider, step.provider_id): step.instance for step in self.steps}
 
     def as_result(self) -> dict[str, t.Any]:
         result = [step.what for step in self.steps] + (["failed"] if self.error else [])
@@ -126,10 +131,10 @@ class _Work:
     def _create(self) -> None:
         self.op = "create"
         created = self._providers[self.action.provider].create(request_for(self.action), self._ctx)
-        self._step(created.outcome.value, self.action.provider, created.provider_id)
+        self._step(created.outcome.value, self.action.provider, created.provider_id, created.instance)
 
-    def _step(self, what: str, provider: str, provider_id: str) -> None:
-        self.steps.append(Step(what, provider, provider_id))
+    def _step(self, what: str, provider: str, provider_id: str, instance: Instance | None = None) -> None:
+        self.steps.append(Step(what, provider, provider_id, instance))
 
 
 def request_for(action: Action) -> CreateRequest:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import typing as t
 
@@ -74,43 +75,44 @@ def observe(
 
 def refresh(
     listings: Listings,
-    touched: t.Collection[Touched],
+    stale: t.Mapping[Touched, Instance | None],
     providers: Providers,
     selector: Selector,
     ctx: Context,
     executor: Executor,
 ) -> tuple[dict[str, Listing | EgressError], list[EgressError]]:
-    """Look again at what was touched only: a get for each, or one list where that is cheaper.
+    """Look again at what has changed or may have: a get for each, or one list where that is cheaper.
 
     Returns the listings as they are now, and what went wrong; where something did, the older answer stands.
+
+    :param stale: what it is about; with the instance where the call that changed it has told it, which spares a look.
     """
-    by_provider: dict[str, set[str]] = {}
-    for item in touched:
-        by_provider.setdefault(item.provider, set()).add(item.provider_id)
-    again = sorted(name for name, ids in by_provider.items() if len(ids) >= LIST_FROM)
+    unknown = sorted(item for item, instance in stale.items() if instance is None)
+    count = collections.Counter(item.provider for item in unknown)
+    again = sorted(name for name in count if count[name] >= LIST_FROM)
     result = dict(listings)
+    _put(result, {item: instance for item, instance in stale.items() if instance is not None})
     troubles = []
     for name, answer in _lists(providers, again, selector, ctx, executor).items():
         if isinstance(answer, Listing):
             result[name] = answer
         else:
             troubles.append(answer)
-    one_by_one = [
-        Touched(name, i) for name, ids in sorted(by_provider.items()) if name not in again for i in sorted(ids)
-    ]
+    one_by_one = [item for item in unknown if item.provider not in again]
     jobs = [_get_job(providers.ready[item.provider], item.provider_id, ctx) for item in one_by_one]
+    found: dict[Touched, Instance | None] = {}
     for outcome in executor.run(jobs, ctx):
-        item = one_by_one[outcome.index]
         if outcome.value is not None or _is_gone(outcome.error):
-            result[item.provider] = _with(result[item.provider], item.provider_id, outcome.value)
+            found[one_by_one[outcome.index]] = outcome.value
         elif outcome.error is not None:
             troubles.append(outcome.error)
-    for name in by_provider:
+    _put(result, found)
+    for name in sorted({item.provider for item in stale}):
         _forget_elsewhere(name, listings[name], result)
     return result, troubles
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Touched:
     """One instance whose state is about to change."""
 
@@ -153,9 +155,14 @@ def _incarnations(listing: Listing | EgressError) -> set[tuple[str, str]]:
     return {(i.name, i.incarnation) for i in listing.instances} if isinstance(listing, Listing) else set()
 
 
-def _with(listing: Listing | EgressError, provider_id: str, instance: Instance | None) -> Listing | EgressError:
-    """The listing with one instance exchanged, added, or (None) taken out."""
-    if not isinstance(listing, Listing):
-        return Listing((instance,), {}) if instance else listing
-    others = tuple(i for i in listing.instances if i.provider_id != provider_id)
-    return dataclasses.replace(listing, instances=others if instance is None else (*others, instance))
+def _put(listings: dict[str, Listing | EgressError], found: t.Mapping[Touched, Instance | None]) -> None:
+    """Exchange, add, or (None) take out instances."""
+    for name in sorted({item.provider for item in found}):
+        mine = {item.provider_id: instance for item, instance in found.items() if item.provider == name}
+        there = tuple(instance for instance in mine.values() if instance is not None)
+        listing = listings[name]
+        if isinstance(listing, Listing):
+            others = tuple(i for i in listing.instances if i.provider_id not in mine)
+            listings[name] = dataclasses.replace(listing, instances=(*others, *there))
+        elif there:
+            listings[name] = Listing(there, {})

@@ -174,8 +174,9 @@ class _Run:
         names = ", ".join(f"{a['verb']} {a['namespace']}/{a['name']} ({a['cause']})" for a in extra)
         return EgressError(Reason.PLAN_MOVED, f"expect_plan does not contain: {names}", unexpected=extra)
 
-    def _apply(self, current: Plan) -> list[Touched]:
-        touched: list[Touched] = []
+    def _apply(self, current: Plan) -> dict[Touched, Instance | None]:
+        """:returns: what was touched, and what the backends said of it by the way."""
+        touched: dict[Touched, Instance | None] = {}
         if current.now:
             from .apply import apply  # here, since a run that has nothing to do would compile it for nothing
 
@@ -185,18 +186,18 @@ class _Run:
             )
             for count, done in enumerate(results, 1):
                 self._done.append(done)
-                touched.extend(done.touched)
+                touched.update(done.touched)
                 failed += done.error is not None
                 self._progress.step(current, count, failed)
             self._save()
         self._stop_if_cancelled()
         return touched
 
-    def _look_again(self, current: Plan, touched: t.Sequence[Touched]) -> None:
+    def _look_again(self, current: Plan, touched: t.Mapping[Touched, Instance | None]) -> None:
         moving = [r.instance for r in current.reports if r.pending and r.instance is not None] + list(current.leaving)
-        wanted = {*touched, *(Touched(i.provider, i.provider_id) for i in moving)}
+        stale = {**dict.fromkeys(Touched(i.provider, i.provider_id) for i in moving), **touched}
         self._listings, troubles = refresh(
-            self._listings, wanted, self._providers, self._order.selector, self._ctx, self._executor
+            self._listings, stale, self._providers, self._order.selector, self._ctx, self._executor
         )
         self._stop_if_cancelled()
         for trouble in troubles:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ...module_utils.provider import Created, CreateOutcome, ErrorClass, ProviderError, Reason, State
+from ...module_utils.provider import Created, CreateOutcome, ErrorClass, Instance, ProviderError, Reason, State
 from ._bench import Bench, NotApplicable, expect, must, require, should, told
 from .harness import Trouble
 
@@ -44,6 +44,28 @@ def repeated_create_adopts(bench: Bench) -> None:
     """A repeated Create of one name returns the same instance and makes no other."""
     first = bench.create()
     _adopted(bench, first, bench.create())
+
+
+@must
+def create_answers_what_get_tells(bench: Bench) -> None:
+    """An instance that Create answers with, made or adopted, is the one of Get, and nothing in it is the request's."""
+    first = bench.create()
+    if first.instance is None:
+        raise NotApplicable("Create answers with no instance")
+    for created in (first, bench.create(bench.request(spec_hash="f" * 32))):
+        instance, later = created.instance, bench.get(created.provider_id)
+        if instance is None:
+            continue
+        require(_lasting(instance) == _lasting(later), f"it is {instance}, and Get says {later}")
+        runs = instance.state is State.RUNNING
+        require(not runs or later.state is State.RUNNING, "it is Running at once, and not yet for Get")
+
+
+def _lasting(instance: Instance) -> Instance:
+    """Without what may change at any time."""
+    return dataclasses.replace(
+        instance, state=State.UNKNOWN, address=None, cause=None, message=None, since=None, deleting=False
+    )
 
 
 @must

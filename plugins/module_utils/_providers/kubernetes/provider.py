@@ -159,12 +159,18 @@ class KubernetesProvider:
                 if not refusal.exists:
                     raise
             else:
-                return Created(identity, made["metadata"]["uid"], CreateOutcome.CREATED)
+                return self._made(made, CreateOutcome.CREATED)
             there = self._read(PODS, self._namespace, request.name, ctx)
             if there is not None:
                 self._check_ours(there, body, identity)
-                return Created(identity, there["metadata"]["uid"], CreateOutcome.ADOPTED)
+                return self._made(there, CreateOutcome.ADOPTED)
         raise self._error(Reason.BUSY, f"{identity} comes and goes", "create", identity)
+
+    def _made(self, answer: Json, outcome: CreateOutcome) -> Created:
+        proxy = self._instance(answer, None)
+        # which address its Service has, the Pod can't tell
+        told = None if self._config.address == "service" else proxy
+        return Created(proxy.provider_id, proxy.incarnation, outcome, told)
 
     def _ensure_shared(
         self,

@@ -57,6 +57,9 @@ CATCHES = {
         ),
     ),
     broken.RunsWithoutAnAddress: Catch(("without-an-address-it-is-provisioning",), "it is Running"),
+    broken.AnswersWhatItWasAskedFor: Catch(
+        ("create-answers-what-get-tells",), "it is Running at once, and not yet for Get"
+    ),
     broken.RemembersWhenItMadeThem: Catch(("uid-and-created-at-are-read-back",), "created_at was"),
     broken.CallsAHoleComplete: Catch(("list-that-is-partial",), "is called complete without"),
     broken.ListsTheUnmarked: Catch(("list-excludes-the-unmarked",), "it is listed for the install"),

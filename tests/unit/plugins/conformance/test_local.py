@@ -13,6 +13,7 @@ from ansible_collections.crawl.egress.tests.unit.plugins.conformance.local_harne
 
 #: What does not apply, and the answer of the Profile that says so. Nothing else may be left out.
 NOT_APPLICABLE = {
+    "create-answers-what-get-tells": "Create answers with no instance",
     "location-is-not-hashed": "placement: no location",
     "create-refuses-what-can-never-be": "placement: ignored",
     "get-during-an-operation": "async-ops: none",

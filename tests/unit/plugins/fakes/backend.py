@@ -280,9 +280,11 @@ class Api:
 class FakeProvider:
     """Provider, Marker and Checker. :ivar types, images: those that it knows; another one is InvalidPlacement.
 
+    :cvar tells: Create answers with the instance.
     :param scopes: those that are configured; all of the backend's if None.
     """
 
+    tells = False
     types = ("small", "large")
     images = ("debian", "squid")
     profile = Profile(
@@ -363,7 +365,7 @@ class FakeProvider:
             except Taken:
                 existing = self._api.read(scope, name, ctx)
                 return self._adopted(existing, request, provider_id)
-        return Created(provider_id, machine.incarnation, CreateOutcome.CREATED)
+        return self._created(machine, CreateOutcome.CREATED)
 
     def _adopted(self, existing: Machine | None, request: CreateRequest, provider_id: str) -> Created:
         if existing is None:
@@ -374,7 +376,11 @@ class FakeProvider:
             raise self._error(Reason.CONFLICT, "create", f"{provider_id} exists: {why}", provider_id)
         if existing.gone_at is not None:
             raise self._error(Reason.BUSY, "create", f"{provider_id} is being deleted", provider_id)
-        return Created(provider_id, existing.incarnation, CreateOutcome.ADOPTED)
+        return self._created(existing, CreateOutcome.ADOPTED)
+
+    def _created(self, machine: Machine, outcome: CreateOutcome) -> Created:
+        instance = self._instance(machine)
+        return Created(instance.provider_id, instance.incarnation, outcome, instance if self.tells else None)
 
     def get(self, provider_id: str, ctx: Context) -> Instance:
         self._enter("get", provider_id, ctx)
@@ -495,3 +501,9 @@ class FakeProvider:
         return ProviderError(
             reason, message, op=op, provider=self.name, provider_id=provider_id, retry_after=retry_after
         )
+
+
+class TellingProvider(FakeProvider):
+    """Create answers with the instance."""
+
+    tells = True

@@ -73,6 +73,16 @@ class RunsWithoutAnAddress(FakeProvider):
         return instance
 
 
+class AnswersWhatItWasAskedFor(FakeProvider):
+    """Create says what the instance will be, not what it is."""
+
+    def create(self, request: CreateRequest, ctx: Context) -> Created:
+        created = super().create(request, ctx)
+        instance = self.get(created.provider_id, ctx)
+        wanted = dataclasses.replace(instance, state=State.RUNNING, marks=request.marks, deleting=False)
+        return dataclasses.replace(created, instance=wanted)
+
+
 class RemembersWhenItMadeThem(FakeProvider):
     """CreatedAt is the moment at which this process first saw the instance."""
 

@@ -59,6 +59,7 @@ class World:
     warnings: list[str] = dataclasses.field(default_factory=list)
     progress: list[str] = dataclasses.field(default_factory=list)
     cancel: threading.Event = dataclasses.field(default_factory=threading.Event)
+    provider: type[FakeProvider] = FakeProvider
 
     @classmethod
     def of(cls, **backend: t.Any) -> World:
@@ -76,7 +77,7 @@ class World:
 
     def run(self, wanted: Desired, wishes: Wishes | None = None, *, check: bool = False, **order: t.Any) -> Report:
         recorder = Recorder()
-        ready = {n: ObservedProvider(FakeProvider(n, b), recorder, self.clock) for n, b in self.backends.items()}
+        ready = {n: ObservedProvider(self.provider(n, b), recorder, self.clock) for n, b in self.backends.items()}
         host = run_host(
             self.clock,
             check_mode=check,

@@ -22,7 +22,13 @@ from ansible_collections.crawl.egress.plugins.module_utils._errors import Reason
 from ansible_collections.crawl.egress.plugins.module_utils._models import Placement, State
 from ansible_collections.crawl.egress.plugins.module_utils._plan.memory import Wishes
 from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import Candidate, Limit
-from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import PREFIX, Fault, Machine
+from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import (
+    PREFIX,
+    FakeProvider,
+    Fault,
+    Machine,
+    TellingProvider,
+)
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.world import World, desired, spec
 
 ZONES = ("a", "b", "c")
@@ -72,9 +78,10 @@ class Histories(RuleBasedStateMachine):
         self.backend.settle()
         return [m for m in self.backend.machines.values() if m.labels.get(f"{PREFIX}-install") == "test"]
 
-    @initialize(zones=st.permutations(ZONES))
-    def begin(self, zones: list[str]) -> None:
+    @initialize(zones=st.permutations(ZONES), provider=st.sampled_from([FakeProvider, TellingProvider]))
+    def begin(self, zones: list[str], provider: type[FakeProvider]) -> None:
         """Most histories are about a fleet that is there."""
+        self.world.provider = provider
         self.replicas, self.zones = 3, tuple(zones[:2])
         self.world.run(self.wanted())
 

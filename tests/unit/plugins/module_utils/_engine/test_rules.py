@@ -16,7 +16,7 @@ from ansible_collections.crawl.egress.plugins.module_utils._plan.memory import W
 from ansible_collections.crawl.egress.plugins.module_utils._plan.model import Status
 from ansible_collections.crawl.egress.plugins.module_utils._run.outcome import error_of
 from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import Candidate, Limit
-from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import PREFIX, Fault
+from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import PREFIX, Fault, TellingProvider
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.world import World, desired, pool, spec
 
 LARGE = Placement(zone="a", machine_type="large")
@@ -60,6 +60,40 @@ def test_without_wait_one_pass_submits_and_says_converging():
     assert report.outcome is OutcomeName.CONVERGING
     assert len(report.done) == 2
     assert {r.status for r in report.final.reports} == {Status.PROVISIONING}
+
+
+def test_what_a_create_has_told_is_not_asked_for_again():
+    world = World.of(boot=60.0)
+    world.provider = TellingProvider
+    report = world.run(desired(*pool(9)), wait=False)
+    assert [op for op, _name in world.one.journal] == ["list", *["create"] * 9]
+    assert report.outcome is OutcomeName.CONVERGING
+    assert {r.status for r in report.final.reports} == {Status.PROVISIONING}
+    assert sorted(r.instance.incarnation for r in report.final.reports) == sorted(
+        m.incarnation for m in world.one.machines.values()
+    )
+
+
+def test_what_a_create_has_told_is_looked_at_until_it_serves():
+    world = World.of(boot=3.0)
+    world.provider = TellingProvider
+    converged(world, desired(*pool(2)))
+    journal = [op for op, _name in world.one.journal]
+    assert journal[:3] == ["list", "create", "create"]
+    assert set(journal[3:]) == {"get"}
+    world.one.journal.clear()
+    converged(world, desired(*pool(2, LARGE), max_unavailable=Limit(2)))
+    world.one.settle()
+    assert names(world) == ["eu-0", "eu-1"]
+    assert all(m.gone_at is None for m in world.one.machines.values())
+
+
+def test_what_is_found_is_told_too_and_may_serve_at_once():
+    world = World.of()
+    world.provider = TellingProvider
+    world.one.faults.append(Fault("create", Reason.TIMEOUT, after=True))
+    converged(world, desired(*pool(1)))
+    assert [op for op, _name in world.one.journal] == ["list", "create", "create"]
 
 
 def test_absence_is_believed_only_in_a_complete_scope():
