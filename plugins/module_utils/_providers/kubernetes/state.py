@@ -14,9 +14,8 @@ leaves C(ContainersReady), which only the kubelet writes, at True. The kubelet i
 
 from __future__ import annotations
 
-import calendar
 import dataclasses
-import time
+import datetime
 import typing as t
 
 from ...provider import State
@@ -138,6 +137,6 @@ def seconds(timestamp: str | None) -> float | None:
     if not timestamp:
         return None
     try:
-        return float(calendar.timegm(time.strptime(timestamp[:19], "%Y-%m-%dT%H:%M:%S")))
+        return datetime.datetime.fromisoformat(timestamp[:19]).replace(tzinfo=datetime.timezone.utc).timestamp()
     except ValueError:
         return None
