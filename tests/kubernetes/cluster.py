@@ -145,14 +145,18 @@ def built_programs() -> Path:
 
 
 @contextlib.contextmanager
-def cluster_on_loopback(programs: Path) -> Iterator[Cluster]:
-    """Yield a control plane, with a node for stand-ins of the kubelet."""
+def cluster_on_loopback(programs: Path, controllers: str = "*,-nodelifecycle") -> Iterator[Cluster]:
+    """Yield a control plane, with a node for stand-ins of the kubelet.
+
+    Args:
+        programs: the folder of what C(make cluster) built.
+        controllers: those that run; no node controller by default, since nobody reports for the stand-in's node.
+    """
     # An address that nobody else uses, so that no port of it is ever taken.
     first, second = os.urandom(2)
     address = f"127.{1 + first % 250}.{second}.1"
     with enclosed(programs, network=False) as enclosure:
-        # no node controller: nobody reports for the stand-in's node
-        cluster = Cluster(programs, enclosure, address, 16443, "--controllers=*,-nodelifecycle")
+        cluster = Cluster(programs, enclosure, address, 16443, f"--controllers={controllers}")
         add_node(cluster.api)
         yield cluster
 
