@@ -105,8 +105,9 @@ options:
     choices: [changed, all, none]
     default: changed
 notes:
-  - While it waits, it shows a line when the counts change. The environment variable E(EGRESS_PROGRESS=never) silences
-    that, as does C(no_log), and it is not possible when the task runs as a module (see the attribute C(action)).
+  - While it waits, it shows a line on standard error when the counts change. The environment variable
+    E(EGRESS_PROGRESS=never) silences that, as does C(no_log), and it is not possible when the task runs as a module
+    (see the attribute C(action)).
   - With O(state_dir), two runs never work on the same pool at the same time. The second one fails with
     RV(outcome=locked).
   - "What the values of RV(outcome) mean. V(converged): everything is as it should be. V(converging): more is to be

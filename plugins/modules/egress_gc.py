@@ -80,6 +80,9 @@ options:
     choices: [changed, all, none]
     default: changed
 notes:
+  - While it works, it shows a line on standard error when the counts change. The environment variable
+    E(EGRESS_PROGRESS=never) silences that, as does C(no_log), and it is not possible when the task runs as a module
+    (see the attribute C(action)).
   - A provider that fails is skipped, and the task fails after the others were done.
   - With O(state_dir), two collections of one installation never run at the same time. The second one fails.
 seealso:

@@ -85,8 +85,9 @@ options:
     choices: [present, absent]
     default: present
 notes:
-  - While it waits, it shows a line when something changes. The environment variable E(EGRESS_PROGRESS=never) silences
-    that, as does C(no_log), and it is not possible when the task runs as a module (see the attribute C(action)).
+  - While it waits, it shows a line on standard error when something changes. The environment variable
+    E(EGRESS_PROGRESS=never) silences that, as does C(no_log), and it is not possible when the task runs as a module
+    (see the attribute C(action)).
   - A run that is interrupted leaves nothing that the next run does not take up.
   - Many proxies are better kept by M(crawl.egress.egress_fleet), which asks each backend once for all of them.
 seealso:

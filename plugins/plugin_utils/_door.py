@@ -172,7 +172,12 @@ class Door(ActionBase):
 
     def _progress(self, name: str) -> t.Callable[[str], None]:
         silent = self._task.no_log or os.environ.get("EGRESS_PROGRESS") == "never"
-        return (lambda _line: None) if silent else lambda line: display.display(f"progress: [{name}] {line}")
+
+        def show(line: str) -> None:
+            # Not on stdout: what a callback writes there may be JSON, for a program to read.
+            display.display(f"progress: [{name}] {line}", stderr=True)
+
+        return (lambda _line: None) if silent else show
 
     @contextlib.contextmanager
     def _logging(self, name: str) -> Iterator[None]:

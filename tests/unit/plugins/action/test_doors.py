@@ -198,6 +198,13 @@ def test_progress_and_logs(player, arguments, shown) -> None:
     assert lines & every == shown
 
 
+def test_progress_is_not_in_the_way_of_what_reads_the_output(player) -> None:
+    without_errors = ["/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh"]
+    output = player.play([probe({"do": "show"})], below=without_errors).output
+    assert "PLAY RECAP" in output
+    assert "1/2 running" not in output
+
+
 def test_no_progress_on_request(player) -> None:
     assert "1/2 running" not in player.play([probe({"do": "show"})], environ={"EGRESS_PROGRESS": "never"}).output
 
