@@ -160,8 +160,8 @@ class CreateOutcome(enum.Enum):
 class Created:
     """
     :ivar outcome: ADOPTED when an instance of that name and with fitting marks was there already.
-    :ivar instance: as Get would tell it now, where the backend's own answer says all of that; else None, and whoever
-        needs it asks. Never made up from the request.
+    :ivar instance: as Get would tell it now, where the backend's own answer says all of that; else None. Never made up
+        from the request. It spares a look at what is Provisioning; whether it serves is always asked.
     """
 
     provider_id: str

@@ -15,7 +15,7 @@ import typing as t
 from .._context import Context
 from .._errors import LATCHING, LATCHING_PROVIDER, EgressError, ErrorClass, ProviderError, Reason
 from .._marks import Marks
-from .._models import CreateOutcome, CreateRequest, DeleteOutcome, Instance, InstanceRef
+from .._models import CreateOutcome, CreateRequest, DeleteOutcome, Instance, InstanceRef, State
 from .._names import instance_name
 from .._plan.memory import Failure, Latch, Memory
 from .._plan.model import Action, Verb
@@ -34,7 +34,7 @@ _BACKOFF_FIRST, _BACKOFF_MOST = 1.0, 60.0
 class Step:
     """One backend call that succeeded: created, adopted, deleted, deleting or marked.
 
-    :ivar instance: what it is by now, where the call told.
+    :ivar instance: what it is by now, where the call told and it need not be looked at before the next poll.
     """
 
     what: str
@@ -59,6 +59,13 @@ class Done:
     def touched(self) -> dict[Touched, Instance | None]:
         """What has changed, and what is known of it; a later step knows better."""
         return {Touched(step.provider, step.provider_id): step.instance for step in self.steps}
+
+    @property
+    def gone(self) -> set[tuple[str, str]]:
+        """Name and incarnation of what a delete has ended: that is certain, also when the look after it fails."""
+        instance = self.action.instance
+        deleted = any(step.what == "deleted" for step in self.steps)
+        return {(instance.name, instance.incarnation)} if deleted and instance is not None else set()
 
     def as_result(self) -> dict[str, t.Any]:
         result = [step.what for step in self.steps] + (["failed"] if self.error else [])
@@ -131,7 +138,10 @@ class _Work:
     def _create(self) -> None:
         self.op = "create"
         created = self._providers[self.action.provider].create(request_for(self.action), self._ctx)
-        self._step(created.outcome.value, self.action.provider, created.provider_id, created.instance)
+        told = created.instance
+        if told is not None and (told.state is not State.PROVISIONING or told.deleting):
+            told = None  # whether it serves is for a look to say, after the pass; what provisions gets one anyway
+        self._step(created.outcome.value, self.action.provider, created.provider_id, told)
 
     def _step(self, what: str, provider: str, provider_id: str, instance: Instance | None = None) -> None:
         self.steps.append(Step(what, provider, provider_id, instance))

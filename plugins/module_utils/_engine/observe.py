@@ -144,11 +144,17 @@ def _is_gone(error: EgressError | None) -> bool:
 
 def _forget_elsewhere(name: str, earlier: Listing | EgressError, result: dict[str, Listing | EgressError]) -> None:
     """Two entries may show the same scope: what one of them has just seen to be gone is gone for the others too."""
-    gone = _incarnations(earlier) - _incarnations(result[name])
-    for other, listing in result.items():
+    result.update(without(result, _incarnations(earlier) - _incarnations(result[name])))
+
+
+def without(listings: Listings, gone: t.AbstractSet[tuple[str, str]]) -> dict[str, Listing | EgressError]:
+    """The listings but for what does not exist any more, by name and incarnation."""
+    result = dict(listings)
+    for name, listing in listings.items():
         if isinstance(listing, Listing) and gone & _incarnations(listing):
             left = tuple(i for i in listing.instances if (i.name, i.incarnation) not in gone)
-            result[other] = dataclasses.replace(listing, instances=left)
+            result[name] = dataclasses.replace(listing, instances=left)
+    return result
 
 
 def _incarnations(listing: Listing | EgressError) -> set[tuple[str, str]]:

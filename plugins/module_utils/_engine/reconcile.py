@@ -24,7 +24,7 @@ from .._plan.resolve import Slot, resolve
 from .._spec.desired import Desired
 from .executor import Executor
 from .ledger import Ledger
-from .observe import Providers, Touched, observe, refresh
+from .observe import Providers, Touched, observe, refresh, without
 from .progress import Progress
 
 if t.TYPE_CHECKING:
@@ -181,14 +181,17 @@ class _Run:
             from .apply import apply  # here, since a run that has nothing to do would compile it for nothing
 
             failed = 0
+            gone: set[tuple[str, str]] = set()
             results = apply(
                 current.now, self._providers.ready, self._memory, self._ctx, self._executor, self._host.random
             )
             for count, done in enumerate(results, 1):
                 self._done.append(done)
                 touched.update(done.touched)
+                gone |= done.gone
                 failed += done.error is not None
                 self._progress.step(current, count, failed)
+            self._listings = without(self._listings, gone)
             self._save()
         self._stop_if_cancelled()
         return touched

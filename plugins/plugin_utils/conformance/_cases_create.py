@@ -57,8 +57,13 @@ def create_answers_what_get_tells(bench: Bench) -> None:
         if instance is None:
             continue
         require(_lasting(instance) == _lasting(later), f"it is {instance}, and Get says {later}")
-        runs = instance.state is State.RUNNING
-        require(not runs or later.state is State.RUNNING, "it is Running at once, and not yet for Get")
+        now, then = (instance.state, instance.deleting), (later.state, later.deleting)
+        same = now in (then, (State.PROVISIONING, False))
+        require(same, f"it is {instance.state.value} at once, and {later.state.value} for Get")
+        same = now != then or instance.address == later.address
+        require(same, f"its address is {instance.address} at once, and {later.address} for Get")
+        same = instance.since is None or (later.since is not None and instance.since <= later.since)
+        require(same, f"it has been so since {instance.since} at once, and since {later.since} for Get")
 
 
 def _lasting(instance: Instance) -> Instance:

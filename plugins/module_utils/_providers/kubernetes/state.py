@@ -134,9 +134,12 @@ def _holding(pod: Json) -> str | None:
 
 def seconds(timestamp: str | None) -> float | None:
     """Unix seconds of a C(metav1.Time); None for what is none."""
-    if not timestamp:
+    if not isinstance(timestamp, str):
         return None
+    text = timestamp[:19]
     try:
-        return datetime.datetime.fromisoformat(timestamp[:19]).replace(tzinfo=datetime.timezone.utc).timestamp()
+        moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         return None
+    # newer Pythons take other forms, too
+    return moment.replace(tzinfo=datetime.timezone.utc).timestamp() if moment.isoformat() == text else None

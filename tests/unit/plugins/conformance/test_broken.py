@@ -58,7 +58,13 @@ CATCHES = {
     ),
     broken.RunsWithoutAnAddress: Catch(("without-an-address-it-is-provisioning",), "it is Running"),
     broken.AnswersWhatItWasAskedFor: Catch(
-        ("create-answers-what-get-tells",), "it is Running at once, and not yet for Get"
+        ("create-answers-what-get-tells",), "it is Running at once, and Provisioning for Get"
+    ),
+    broken.AnswersWithoutLooking: Catch(
+        ("create-answers-what-get-tells",), "it is Unknown at once, and Provisioning for Get"
+    ),
+    broken.AnswersWithATimeOfItsOwn: Catch(
+        ("create-answers-what-get-tells",), "it has been so since 0.0 at once, and since None for Get"
     ),
     broken.RemembersWhenItMadeThem: Catch(("uid-and-created-at-are-read-back",), "created_at was"),
     broken.CallsAHoleComplete: Catch(("list-that-is-partial",), "is called complete without"),

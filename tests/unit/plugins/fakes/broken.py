@@ -83,6 +83,23 @@ class AnswersWhatItWasAskedFor(FakeProvider):
         return dataclasses.replace(created, instance=wanted)
 
 
+class AnswersWithoutLooking(FakeProvider):
+    """Create answers that nobody knows yet."""
+
+    def create(self, request: CreateRequest, ctx: Context) -> Created:
+        created = super().create(request, ctx)
+        unknown = dataclasses.replace(self.get(created.provider_id, ctx), state=State.UNKNOWN)
+        return dataclasses.replace(created, instance=unknown)
+
+
+class AnswersWithATimeOfItsOwn(FakeProvider):
+    """Create tells a state that began before there was an instance."""
+
+    def create(self, request: CreateRequest, ctx: Context) -> Created:
+        created = super().create(request, ctx)
+        return dataclasses.replace(created, instance=dataclasses.replace(self.get(created.provider_id, ctx), since=0.0))
+
+
 class RemembersWhenItMadeThem(FakeProvider):
     """CreatedAt is the moment at which this process first saw the instance."""
 

@@ -16,7 +16,12 @@ from ansible_collections.crawl.egress.plugins.module_utils._plan.memory import W
 from ansible_collections.crawl.egress.plugins.module_utils._plan.model import Status
 from ansible_collections.crawl.egress.plugins.module_utils._run.outcome import error_of
 from ansible_collections.crawl.egress.plugins.module_utils._spec.desired import Candidate, Limit
-from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import PREFIX, Fault, TellingProvider
+from ansible_collections.crawl.egress.tests.unit.plugins.fakes.backend import (
+    PREFIX,
+    FakeProvider,
+    Fault,
+    TellingProvider,
+)
 from ansible_collections.crawl.egress.tests.unit.plugins.fakes.world import World, desired, pool, spec
 
 LARGE = Placement(zone="a", machine_type="large")
@@ -88,12 +93,38 @@ def test_what_a_create_has_told_is_looked_at_until_it_serves():
     assert all(m.gone_at is None for m in world.one.machines.values())
 
 
-def test_what_is_found_is_told_too_and_may_serve_at_once():
+def test_what_serves_at_once_is_looked_at_once_more():
     world = World.of()
     world.provider = TellingProvider
     world.one.faults.append(Fault("create", Reason.TIMEOUT, after=True))
     converged(world, desired(*pool(1)))
-    assert [op for op, _name in world.one.journal] == ["list", "create", "create"]
+    assert [op for op, _name in world.one.journal] == ["list", "create", "create", "get"]
+
+
+@pytest.mark.parametrize("provider", [FakeProvider, TellingProvider])
+@pytest.mark.parametrize("count", [3, 9])
+@pytest.mark.parametrize("op", ["get", "list"])
+def test_what_was_deleted_does_not_come_back_when_the_look_after_it_fails(provider, count, op):
+    world = World.of(scopes=["zones/a", "zones/b"])
+    world.provider = provider
+    converged(world, desired(*pool(count, Placement(zone="b"))))
+    failing = Fault(op, Reason.API_ERROR, times=count)
+    world.one.on_create = lambda _machine: world.one.faults.clear() or world.one.faults.append(failing)
+    moved = desired(*pool(count, Placement(zone="a")), max_unavailable=Limit(count), max_deletions=Limit(1))
+    converged(world, moved)
+    assert {scope for scope, _name in world.one.machines} == {"zones/a"}
+
+
+def test_replacements_through_one_of_two_entries_over_a_scope_are_told_to_both():
+    world = World.of(boot=3.0)
+    world.provider = TellingProvider
+    world.backends["two"] = world.one
+    converged(world, desired(*pool(3)))
+    world.one.journal.clear()
+    converged(world, desired(*pool(3, LARGE), max_unavailable=Limit(3), max_deletions=Limit(1)))
+    journal = [op for op, _name in world.one.journal]
+    assert journal[:8] == ["list", "list", *["delete", "create"] * 3]
+    assert set(journal[8:]) == {"get"}
 
 
 def test_absence_is_believed_only_in_a_complete_scope():

@@ -155,7 +155,19 @@ def test_finalizers_are_named():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(CREATED, T0), ("2026-11-29T12:00:00.123456Z", T0), (None, None), ("", None), ("yesterday", None)],
+    [
+        (CREATED, T0),
+        ("2026-11-29T12:00:00.123456Z", T0),
+        ("0001-01-01T00:00:00Z", -62135596800.0),
+        (None, None),
+        ("", None),
+        ("yesterday", None),
+        ("2026-11-29", None),
+        ("20261129T120000Z", None),
+        ("2026-11-29 12:00:00", None),
+        (5, None),
+        ({"a": 1}, None),
+    ],
 )
 def test_times(text, expected):
     assert seconds(text) == expected
