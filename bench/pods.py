@@ -5,7 +5,8 @@
 """1,000 Pods on a real API server: C(egress_fleet) and the inventory against C(kubectl create) and C(kubernetes.core).
 
 Nothing is asserted about time. Everything runs side by side on one cluster, in rounds that take turns; the figures are
-medians, net of a playbook (or an inventory) that does nothing. The peers come from the package C(ansible), which is
+each contestant's best round, since whatever else goes on can only add to it, and medians, to show how much it did; both
+are net of a playbook (or an inventory) that does nothing. The peers come from the package C(ansible), which is
 installed into an environment of its own under C(.ansible) first.
 """
 
@@ -69,6 +70,10 @@ class Cost:
 
 def median(costs: list[Cost]) -> Cost:
     return Cost(statistics.median(c.wall for c in costs), statistics.median(c.cpu for c in costs))
+
+
+def best(costs: list[Cost]) -> Cost:
+    return Cost(min(c.wall for c in costs), min(c.cpu for c in costs))
 
 
 def cost_of(command: list[str | Path], environment: dict[str, str]) -> Cost:
@@ -247,8 +252,10 @@ def main() -> None:
     ):
         bench = Bench(cluster, Path(scratch))
         print("kubectl is", bench.kubectl, flush=True)
-        costs = {name: median(seen) for name, seen in rounds(bench, their).items()}
-    report(costs)
+        costs = rounds(bench, their)
+    for title, figure in (("best of", best), ("median of", median)):
+        print(f"\n{title} {ROUNDS} rounds")
+        report({name: figure(seen) for name, seen in costs.items()})
 
 
 def report(costs: dict[str, Cost]) -> None:
