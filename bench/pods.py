@@ -5,9 +5,9 @@
 """1,000 Pods on a real API server: C(egress_fleet) and the inventory against C(kubectl create) and C(kubernetes.core).
 
 Nothing is asserted about time. Everything runs side by side on one cluster, in rounds that take turns; the figures are
-medians, and beside them each contestant's best round, which shows how much the machine disturbed them; both are net of a
-playbook (or an inventory) that does nothing. The peers come from the package C(ansible), which is
-installed into an environment of its own under C(.ansible) first.
+medians, and beside them each contestant's best round, which shows how much the machine disturbed them. Both are net of
+a playbook (or an inventory) that does nothing. The peers come from the package C(ansible), which is installed into an
+environment of its own under C(.ansible) first.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ HOUR = 3600.0
 
 HARNESSES = {
     "names": FakeHarness,
-    "names-told": functools.partial(FakeHarness, TellingProvider, skew=HOUR),
+    "names-told-clock-ahead": functools.partial(FakeHarness, TellingProvider, skew=HOUR),
     "tasks": functools.partial(ClusterHarness, TaskProvider),
     "locks": functools.partial(ClusterHarness, LockProvider),
     "locks-clock-behind": functools.partial(ClusterHarness, LockProvider, skew=-HOUR),
 }
 
-#: What does not apply, and the answer of the Profile that says so. Nothing else may be left out.
 SILENT = "Create answers with no instance"
+#: What does not apply, and the answer of the Profile that says so. Nothing else may be left out.
 NAMES = {
     "create-answers-what-get-tells": SILENT,
     "missing-created-at-is-very-old": "created-at: backend-timestamp",
@@ -58,7 +58,7 @@ LOCKS = {
 }
 NOT_APPLICABLE = {
     "names": NAMES,
-    "names-told": TOLD,
+    "names-told-clock-ahead": TOLD,
     "tasks": TASKS,
     "locks": LOCKS,
     "locks-clock-behind": LOCKS,
