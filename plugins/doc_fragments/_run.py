@@ -19,5 +19,5 @@ options:
     description:
       - How many calls to backends may be under way at the same time.
     type: int
-    default: 8
+    default: 16
 """

@@ -56,7 +56,7 @@ def run_options() -> Spec:
     """How a run that changes something works."""
     return {
         "state_dir": {"type": "path"},
-        "concurrency": {"type": "int", "default": 8},
+        "concurrency": {"type": "int", "default": 16},
     }
 
 

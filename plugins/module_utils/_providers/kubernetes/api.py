@@ -33,8 +33,8 @@ Json = t.Mapping[str, t.Any]
 
 #: Seconds to make a connection; like the timeout of the request, cut to what the run has left.
 _CONNECT_TIMEOUT = 10.0
-#: Connections that are kept open; the same as the most threads that a run may have by default, twice.
-_POOL = 32
+#: Connections that may be kept open: as many as a run may have calls under way (the option C(concurrency)).
+_POOL = 256
 _PAGE = 500
 #: An API server that asks to wait (C(Retry-After)) has done nothing, so any request is repeated, as kubectl does it: so
 #: often, and when the wait is no longer than so many seconds. Longer ones are the engine's business.
