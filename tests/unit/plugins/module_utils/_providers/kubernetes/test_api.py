@@ -10,6 +10,7 @@ What a real API server does is tested with one (C(tests/kubernetes)); here is wh
 from __future__ import annotations
 
 import base64
+import concurrent.futures
 import http.server
 import json
 import logging
@@ -406,6 +407,23 @@ def test_many_threads_load_the_credentials_once(server, tmp_path):
         thread.join()
     assert len(server.requests) == 8
     assert (tmp_path / "count").read_text() == "x\n"
+
+
+def test_each_call_under_way_keeps_its_connection(server):
+    size = 40
+    together, connections = threading.Barrier(size), set()
+
+    def answer(handler):
+        connections.add(handler.client_address)
+        together.wait(30)
+        return 200, {}, {}
+
+    server.answers = [answer]
+    api = open_to(server, token="t")
+    with concurrent.futures.ThreadPoolExecutor(size) as threads:
+        for _round in range(2):
+            list(threads.map(lambda _: api.get(PODS, "ns", "a", ctx()), range(size)))
+    assert len(connections) == size
 
 
 USER = {"name": "u", "user": {"token": TOKEN, "auth-provider": {"name": "gcp"}}}
