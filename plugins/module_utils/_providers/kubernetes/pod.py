@@ -10,8 +10,9 @@ What the image has to provide, as one with Debian's or Ubuntu's package C(squid)
 
 - C(/usr/sbin/squid) and C(/usr/lib/squid/basic_ncsa_auth), and what Squid reads below C(/usr/share/squid);
 - a user C(proxy) with UID and GID 13, as which everything runs; entry point and command are not used;
-- folders C(/run), C(/var/spool/squid), C(/tmp) and C(/dev/shm), over which empty volumes are mounted. The rest of the
-  file system is read-only. C(/etc/egress) is made by Kubernetes, and holds C(squid.conf) and C(passwords).
+- no folders to write to: the file system is read-only but for C(/tmp), an empty volume, and C(/dev/shm), where Squid
+  keeps its configuration and which container runtimes give to each Pod. C(/etc/egress) is made by Kubernetes, and
+  holds C(squid.conf) and C(passwords).
 """
 
 from __future__ import annotations
@@ -36,14 +37,7 @@ AUTH_HELPER = "/usr/lib/squid/basic_ncsa_auth"
 UID = GID = 13
 
 _CONFIG = "/etc/egress"
-_SPOOL = "/var/spool/squid"
-#: Mount path to (name of the volume, what is in C(emptyDir)). Squid keeps its configuration in shared memory.
-_WRITABLE: t.Mapping[str, tuple[str, Json]] = {
-    "/dev/shm": ("shm", {"medium": "Memory", "sizeLimit": "32Mi"}),
-    "/run": ("run", {"sizeLimit": "16Mi"}),
-    "/tmp": ("tmp", {"sizeLimit": "16Mi"}),
-    _SPOOL: ("spool", {"sizeLimit": "64Mi"}),
-}
+_TMP = "/tmp"
 
 #: Label of a Secret, a NetworkPolicy and the Pods that use them; its value is C(guest_token()).
 GUEST_LABEL = "egress-guest"
@@ -139,7 +133,7 @@ def files(squid: SquidConfig, port: int, config: KubernetesConfig) -> dict[str, 
     runtime = Runtime(
         auth_helper=AUTH_HELPER,
         password_file=f"{_CONFIG}/passwords",
-        coredump_dir=_SPOOL,
+        coredump_dir=_TMP,
         shutdown_seconds=max(1, config.grace_seconds - 2),
     )
     return {
@@ -205,8 +199,6 @@ def pod(name: str, marks: Marks, token: str, shape: Shape, port: int, config: Ku
     """One proxy. It holds no secret."""
     # -d 1: Squid's own messages go to the container's log; the file that it would like better is /dev/null.
     command = [*squid_command(SQUID, f"{_CONFIG}/squid.conf", name), "-d", "1"]
-    mounts = [{"name": "config", "mountPath": _CONFIG, "readOnly": True}]
-    mounts += [{"name": volume, "mountPath": path} for path, (volume, _mode) in _WRITABLE.items()]
     container: Json = {
         "name": CONTAINER,
         "image": shape.image,
@@ -220,12 +212,13 @@ def pod(name: str, marks: Marks, token: str, shape: Shape, port: int, config: Ku
             "readOnlyRootFilesystem": True,
             "runAsNonRoot": True,
         },
-        "volumeMounts": mounts,
+        "volumeMounts": [
+            {"name": "config", "mountPath": _CONFIG, "readOnly": True},
+            {"name": "tmp", "mountPath": _TMP},
+        ],
     }
     if config.image_pull_policy:
         container["imagePullPolicy"] = config.image_pull_policy
-    volumes: list[Json] = [{"name": "config", "secret": {"secretName": shared_name(token), "defaultMode": 0o440}}]
-    volumes += [{"name": volume, "emptyDir": dict(kind)} for volume, kind in _WRITABLE.values()]
     spec: Json = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -239,7 +232,10 @@ def pod(name: str, marks: Marks, token: str, shape: Shape, port: int, config: Ku
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [container],
-        "volumes": volumes,
+        "volumes": [
+            {"name": "config", "secret": {"secretName": shared_name(token), "defaultMode": 0o440}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+        ],
         **_scheduling(marks, shape, config, prefix),
     }
     if config.service_account:

@@ -74,13 +74,7 @@ def test_nothing_in_the_pod_is_root_or_may_write_where_it_should_not():
 def test_every_mount_has_its_volume():
     spec = pod()["spec"]
     mounts = {mount["name"]: mount["mountPath"] for mount in spec["containers"][0]["volumeMounts"]}
-    assert mounts == {
-        "config": "/etc/egress",
-        "shm": "/dev/shm",
-        "run": "/run",
-        "tmp": "/tmp",
-        "spool": "/var/spool/squid",
-    }
+    assert mounts == {"config": "/etc/egress", "tmp": "/tmp"}
     assert {volume["name"] for volume in spec["volumes"]} == set(mounts)
     assert all("sizeLimit" in volume["emptyDir"] for volume in spec["volumes"] if "emptyDir" in volume)
 
