@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.crawl.egress.plugins.module_utils._names import derived_uid, instance_name
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes import leftovers
+from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.api import SECRETS
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.errors import Refusal
 from ansible_collections.crawl.egress.plugins.module_utils.provider import (
     Completeness,
@@ -52,6 +53,23 @@ SCHEDULING = "/apis/scheduling.k8s.io/v1"
 
 
 # --- what lands on the cluster
+
+
+def test_what_is_written_does_not_come_back(namespace) -> None:
+    """Only its metadata: that is less to read, and the answers hold no secret."""
+    api = provider(namespace)._api
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}, "data": {"passwords": "c2VjcmV0"}}
+    changes = {"data": {"passwords": "b3RoZXI="}, "metadata": {"labels": {"a": "b"}}}
+    answers = [
+        api.create(SECRETS, namespace.name, secret, ctx(), dry_run=True),
+        api.create(SECRETS, namespace.name, secret, ctx()),
+        api.patch(SECRETS, namespace.name, "one", changes, ctx()),
+    ]
+    for answer in answers:
+        assert set(answer) == {"kind", "apiVersion", "metadata"}
+        assert answer["metadata"]["uid"]
+    assert answers[-1]["metadata"]["labels"] == {"a": "b"}
+    assert api.get(SECRETS, namespace.name, "one", ctx())["data"] == changes["data"]
 
 
 def test_a_pod_with_every_option_is_accepted_and_keeps_them(namespace) -> None:

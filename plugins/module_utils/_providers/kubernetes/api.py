@@ -43,6 +43,8 @@ _PATIENCE, _LONGEST_PAUSE = 10, 2.0
 #: Kubernetes names it in C(managedFields) of what it makes and in its audit log.
 _USER_AGENT = "crawl.egress"
 _JSON = "application/json"
+#: What an object consists of is known to who has just written it; whatever doesn't know the form answers in full.
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 
 #: Where Kubernetes puts a Pod's own credentials.
@@ -73,15 +75,14 @@ SERVICES = Resource("/api/v1", "services")
 EVENTS = Resource("/api/v1", "events")
 QUOTAS = Resource("/api/v1", "resourcequotas")
 NETWORK_POLICIES = Resource("/apis/networking.k8s.io/v1", "networkpolicies")
-ACCESS_REVIEWS = Resource("/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews")
+_ACCESS_REVIEWS = Resource("/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews").path(None)
 
 
 class KubernetesApi(t.Protocol):
     """What the provider asks of an API server. Every method raises Fault or Refusal, and nothing else."""
 
-    def create(
-        self, resource: Resource, namespace: str | None, body: Json, ctx: Context, *, dry_run: bool = False
-    ) -> Json: ...
+    def create(self, resource: Resource, namespace: str, body: Json, ctx: Context, *, dry_run: bool = False) -> Json:
+        """Answers with C(metadata) at least, and as a rule no more."""
 
     def get(self, resource: Resource, namespace: str, name: str, ctx: Context) -> Json: ...
 
@@ -94,10 +95,19 @@ class KubernetesApi(t.Protocol):
         """Find out whether a list would be answered, at the price of one object."""
 
     def patch(self, resource: Resource, namespace: str, name: str, changes: Json, ctx: Context) -> Json:
-        """A JSON merge patch. C(metadata.uid) and C(metadata.resourceVersion) in it are preconditions."""
+        """A JSON merge patch. C(metadata.uid) and C(metadata.resourceVersion) in it are preconditions.
+
+        Answers as C(create()) does.
+        """
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Json, ctx: Context) -> Json:
-        """:param options: C(DeleteOptions). Answers the object that is being deleted, or a Status when it is gone."""
+        """:param options: C(DeleteOptions).
+
+        Answers as C(create()) does for an object that is being deleted, or with a Status when it is gone.
+        """
+
+    def is_allowed(self, verb: str, resource: Resource, namespace: str, ctx: Context) -> bool:
+        """Whether the credentials may do that (C(SelfSubjectAccessReview))."""
 
     def log(self, namespace: str, pod: str, ctx: Context, *, container: str, lines: int, previous: bool) -> str:
         """The last lines of a container; bytes that are no text are replaced."""
@@ -139,7 +149,8 @@ class Request:
     name: str
     method: str
     target: str
-    body: str | None = dataclasses.field(repr=False)
+    body: str | None = dataclasses.field(default=None, repr=False)
+    accept: str = _JSON
 
 
 class Client:
@@ -153,11 +164,9 @@ class Client:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
-    def create(
-        self, resource: Resource, namespace: str | None, body: Json, ctx: Context, *, dry_run: bool = False
-    ) -> Json:
+    def create(self, resource: Resource, namespace: str, body: Json, ctx: Context, *, dry_run: bool = False) -> Json:
         query = {"dryRun": "All"} if dry_run else {}
-        return _object(self._send("create", "POST", resource.path(namespace), ctx, query, body))
+        return _object(self._send("create", "POST", resource.path(namespace), ctx, query, body, _METADATA))
 
     def get(self, resource: Resource, namespace: str, name: str, ctx: Context) -> Json:
         return _object(self._send("get", "GET", resource.path(namespace, name), ctx))
@@ -187,11 +196,21 @@ class Client:
         self._send("list", "GET", resource.path(namespace), ctx, {"labelSelector": labels, "limit": "1"})
 
     def patch(self, resource: Resource, namespace: str, name: str, changes: Json, ctx: Context) -> Json:
-        return _object(self._send("patch", "PATCH", resource.path(namespace, name), ctx, content=changes))
+        return _object(self._send("patch", "PATCH", resource.path(namespace, name), ctx, {}, changes, _METADATA))
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Json, ctx: Context) -> Json:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
-        return _object(self._send("delete", "DELETE", resource.path(namespace, name), ctx, content=body))
+        return _object(self._send("delete", "DELETE", resource.path(namespace, name), ctx, {}, body, _METADATA))
+
+    def is_allowed(self, verb: str, resource: Resource, namespace: str, ctx: Context) -> bool:
+        attributes = {"namespace": namespace, "verb": verb, "group": resource.api_group, "resource": resource.plural}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        answer = _object(self._send("create", "POST", _ACCESS_REVIEWS, ctx, content=review))
+        return bool((answer.get("status") or {}).get("allowed"))
 
     def log(self, namespace: str, pod: str, ctx: Context, *, container: str, lines: int, previous: bool) -> str:
         query = {"container": container, "tailLines": str(lines), "previous": "true" if previous else ""}
@@ -210,12 +229,13 @@ class Client:
         ctx: Context,
         query: t.Mapping[str, str] | None = None,
         content: Json | None = None,
+        accept: str = _JSON,
     ) -> bytes:
         """The body of a successful answer."""
         text = urllib.parse.urlencode({key: value for key, value in (query or {}).items() if value})
         target = f"{path}?{text}" if text else path
         payload = None if content is None else json.dumps(content)
-        request = Request(name, method, target, payload)
+        request = Request(name, method, target, payload, accept)
         connection = self._connected(None)
         answer = self._patiently(connection, request, ctx)
         if answer.status == 401:
@@ -255,7 +275,7 @@ class Client:
     def _when_ready(self, connection: Connection, request: Request, ctx: Context) -> t.Any:
         """An API server that has just begun knows no roles yet and forbids everything: believe one that is ready."""
         for _attempt in range(_PATIENCE):
-            is_ready = self._once(connection, Request("ready", "GET", "/readyz", None), ctx).status == 200
+            is_ready = self._once(connection, Request("ready", "GET", "/readyz"), ctx).status == 200
             answer = self._patiently(connection, request, ctx)
             if is_ready or answer.status != 403 or ctx.remaining() <= 1 or ctx.cancel.is_set():
                 break
@@ -266,7 +286,7 @@ class Client:
         """:returns: a urllib3 HTTPResponse, read to its end."""
         import urllib3
 
-        headers = {"Accept": _JSON, "User-Agent": _USER_AGENT}
+        headers = {"Accept": request.accept, "User-Agent": _USER_AGENT}
         if request.body is not None:
             headers["Content-Type"] = _MERGE_PATCH if request.method == "PATCH" else _JSON
         with self._lock, _loading(self._access):

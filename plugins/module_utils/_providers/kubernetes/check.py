@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ...provider import CheckReason, Context, EgressError, Marks, Placement, Reason, TargetStatus
-from .api import ACCESS_REVIEWS, NETWORK_POLICIES, PODS, QUOTAS, SECRETS, SERVICES, Json, KubernetesApi, Resource
+from .api import NETWORK_POLICIES, PODS, QUOTAS, SECRETS, SERVICES, Json, KubernetesApi, Resource
 from .config import KubernetesConfig
 from .errors import Fault, Refusal, classify
 from .pod import Shape, pod
@@ -41,7 +41,7 @@ def check(entry: str, api: KubernetesApi, config: KubernetesConfig, prefix: str,
         details["version"] = api.version(ctx)
         api.peek(PODS, None if config.all_namespaces else config.namespace, ctx, labels=f"{prefix}-managed=true")
         details.update(_quotas(api, config.namespace, ctx))
-        refused = [needed for needed in _needed(config) if not _is_allowed(api, config.namespace, needed, ctx)]
+        refused = [needed for needed in _needed(config) if not api.is_allowed(*needed, config.namespace, ctx)]
         if refused:
             message = "not allowed: " + ", ".join(f"{verb} {resource.plural}" for verb, resource in refused)
             return TargetStatus(target, False, CheckReason.FORBIDDEN.value, message, details)
@@ -72,17 +72,6 @@ def _needed(config: KubernetesConfig) -> t.Iterator[tuple[str, Resource]]:
     for resource, is_used in shared.items():
         for verb in ("create", "get", "patch") if is_used else ():
             yield verb, resource
-
-
-def _is_allowed(api: KubernetesApi, namespace: str, needed: tuple[str, Resource], ctx: Context) -> bool:
-    verb, resource = needed
-    attributes = {"namespace": namespace, "verb": verb, "group": resource.api_group, "resource": resource.plural}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    return bool((api.create(ACCESS_REVIEWS, None, review, ctx).get("status") or {}).get("allowed"))
 
 
 def _try_create(entry: str, api: KubernetesApi, config: KubernetesConfig, prefix: str, ctx: Context) -> str:

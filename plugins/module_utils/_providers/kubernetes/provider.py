@@ -263,7 +263,7 @@ class KubernetesProvider:
                 return DeleteOutcome.GONE
             raise
         metadata = answer.get("metadata") or {}
-        at_once = answer.get("kind") != "Pod" or metadata.get("deletionGracePeriodSeconds") == 0
+        at_once = answer.get("kind") == "Status" or metadata.get("deletionGracePeriodSeconds") == 0
         return DeleteOutcome.GONE if at_once and not metadata.get("finalizers") else DeleteOutcome.DELETING
 
     def _is_lost(self, namespace: str, name: str, ctx: Context) -> bool:
