@@ -40,6 +40,10 @@ class Part(t.Protocol):
         """Do it; the options have been checked. Raises C(EgressError)."""
 
 
+#: Beside a module's options: our action plugins have checked them on the controller, before anything was sent. Then it
+#: is not done again, and the target needs no jsonschema. Whoever runs a module without them says nothing of the kind.
+CHECKED = "_checked"
+
 #: Seconds that a run gets to come to an end by itself, once it is told to stop.
 GRACE = 15
 

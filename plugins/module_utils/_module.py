@@ -17,13 +17,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 # First, since it makes importing the others faster.
 from . import _zipped  # noqa: F401  pylint: disable=unused-import
-from ._entry import Part, perform, stoppable
+from ._entry import CHECKED, Part, perform, stoppable
 from ._host import Host
 from .provider import Runner
-
-#: Beside the options: our action plugins have checked them on the controller, before anything was sent. Then it is not
-#: done again, and the target needs no jsonschema. Whoever runs a module without them says nothing of the kind.
-CHECKED = "_checked"
 
 
 class Module(AnsibleModule):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import gc
 import importlib
 import json
 import logging
@@ -33,10 +34,9 @@ from ansible.parsing.vault import EncryptedString
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils._entry import Part, failure, perform, stoppable
+from ..module_utils._entry import CHECKED, Part, failure, perform, stoppable
 from ..module_utils._errors import ArgumentError, EgressError
 from ..module_utils._host import Host
-from ..module_utils._module import CHECKED
 from ..module_utils._registry import TYPES
 from ..module_utils.provider import ProviderType
 
@@ -160,7 +160,7 @@ class Door(ActionBase):
             progress=self._progress(name),
             warn=warnings.append,
         )
-        with self._logging(name), stoppable(host.cancel) as stop:
+        with self._logging(name), stoppable(host.cancel) as stop, _undisturbed():
             result = perform(self.part, params, host)
         stop.pass_on()
         for warning in warnings:
@@ -198,6 +198,20 @@ class Door(ActionBase):
             logger.removeHandler(handler)
             logger.setLevel(earlier[0])
             logger.propagate = earlier[1]
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Keep garbage collections away from what is there already.
+
+    A worker has inherited all that Ansible has loaded. A full collection would go through it, and copy the memory that
+    both processes share until one of them writes to it.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 class DisplayHandler(logging.Handler):

@@ -7,12 +7,19 @@
 from __future__ import annotations
 
 import datetime
+import gc
 
 import pytest
 from ansible.template import trust_as_template
 
 from ansible_collections.crawl.egress.plugins.module_utils._errors import ArgumentError
-from ansible_collections.crawl.egress.plugins.plugin_utils._door import foreign_types, load_type, plain, run_program
+from ansible_collections.crawl.egress.plugins.plugin_utils._door import (
+    _undisturbed,
+    foreign_types,
+    load_type,
+    plain,
+    run_program,
+)
 
 
 def test_options_become_what_json_makes_of_them() -> None:
@@ -58,3 +65,9 @@ def test_a_program_gets_nothing_but_what_it_is_given() -> None:
     assert run_program(["sh", "-c", "printf '\\303' >&2; exit 7"]) == (7, "", "\ufffd")
     with pytest.raises(FileNotFoundError):
         run_program(["no-such-program"])
+
+
+def test_what_was_there_is_out_of_the_garbage_collectors_way_for_as_long_as_a_run_takes() -> None:
+    with _undisturbed():
+        assert gc.get_freeze_count() > 10_000
+    assert gc.get_freeze_count() == 0
