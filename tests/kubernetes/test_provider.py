@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -33,7 +33,7 @@ from ansible_collections.crawl.egress.plugins.module_utils.provider import (
 )
 from ansible_collections.crawl.egress.tests.kubernetes import outcomes
 from ansible_collections.crawl.egress.tests.kubernetes.fleets import converge, document
-from ansible_collections.crawl.egress.tests.kubernetes.gate import Once
+from ansible_collections.crawl.egress.tests.kubernetes.gate import Answer, Once, Request
 from ansible_collections.crawl.egress.tests.kubernetes.proxies import (
     HASH,
     SQUID,
@@ -59,17 +59,19 @@ def test_what_is_written_does_not_come_back(namespace) -> None:
     """Only its metadata: that is less to read, and the answers hold no secret."""
     api = provider(namespace)._api
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}, "data": {"passwords": "c2VjcmV0"}}
-    changes = {"data": {"passwords": "b3RoZXI="}, "metadata": {"labels": {"a": "b"}}}
+    # held by a finalizer, or a delete had nothing left to answer with
+    changes = {"data": {"passwords": "b3RoZXI="}, "metadata": {"finalizers": ["example.com/kept"]}}
     answers = [
         api.create(SECRETS, namespace.name, secret, ctx(), dry_run=True),
         api.create(SECRETS, namespace.name, secret, ctx()),
         api.patch(SECRETS, namespace.name, "one", changes, ctx()),
+        api.delete(SECRETS, namespace.name, "one", {}, ctx()),
     ]
     for answer in answers:
         assert set(answer) == {"kind", "apiVersion", "metadata"}
         assert answer["metadata"]["uid"]
-    assert answers[-1]["metadata"]["labels"] == {"a": "b"}
     assert api.get(SECRETS, namespace.name, "one", ctx())["data"] == changes["data"]
+    namespace.api.patch(f"{namespace.path}/secrets/one", {"metadata": {"finalizers": None}})
 
 
 def test_a_pod_with_every_option_is_accepted_and_keeps_them(namespace) -> None:
@@ -344,6 +346,26 @@ def test_delete_has_the_grace_that_was_configured_and_no_less(namespace, stand_i
     assert lab.delete(reference(created), ctx()) == Deleted(DeleteOutcome.DELETING)
     (instance,) = listing(lab).instances
     assert (instance.deleting, instance.serves) == (True, False)
+
+
+def test_a_server_that_answers_in_full_is_understood(namespace, gate, stand_in) -> None:
+    """One that does not know the form in which metadata comes alone."""
+    kinds = []
+
+    def in_full(request: Request, forward: Callable[[Request], Answer]) -> Answer:
+        others = {name: value for name, value in request.headers.items() if name.lower() != "accept"}
+        answer = forward(dataclasses.replace(request, headers={**others, "Accept": "application/json"}))
+        kinds.append((request.method, json.loads(answer.body)["kind"]))
+        return answer
+
+    with gate.spoiled(in_full):
+        lab = through(gate, namespace)
+        created = lab.create(request(namespace), ctx())
+        assert created.instance.state is State.PROVISIONING
+        wait_for(lab, created, "it runs", lambda i: i.serves)
+        stand_in.pause()
+        assert lab.delete(reference(created), ctx()) == Deleted(DeleteOutcome.DELETING)
+    assert {("POST", "Pod"), ("PATCH", "Secret"), ("DELETE", "Pod")} <= set(kinds)
 
 
 def test_a_pod_of_a_lost_node_is_deleted_by_force_only_when_that_is_wanted(namespace, stand_in) -> None:

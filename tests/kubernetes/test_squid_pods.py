@@ -7,11 +7,17 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
+import os
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.pod import SQUID as SQUID_PROGRAM
+from ansible_collections.crawl.egress.plugins.module_utils._squid.render import service_name
 from ansible_collections.crawl.egress.plugins.module_utils.provider import DeleteOutcome, State
 from ansible_collections.crawl.egress.tests.kubernetes import node
 from ansible_collections.crawl.egress.tests.kubernetes.fleets import converge, document, told
@@ -153,6 +159,33 @@ def test_what_keeps_it_from_running_is_told(
     assert words.lower() in instance.message.lower().replace(
         "didn't match node selector", "didn't match pod's node affinity"
     )
+
+
+def test_a_proxy_that_is_killed_comes_back(lab, real_namespace, real_cluster) -> None:
+    """What it has left in shared memory stays with the Pod, and must not stop the next Squid."""
+    wanted = request(real_namespace, squid={**USERS_ONLY, "allowed_destinations": [f"{node.OUTSIDE}/32"]})
+    created = lab.create(wanted, ctx())
+    address = wait_for(lab, created, "it runs", lambda i: i.serves).address
+    os.kill(squid_of(wanted.name), signal.SIGKILL)
+    until("it was started again", lambda: restarts(real_namespace.pod(wanted.name)) == 1, 60)
+    instance = wait_for(lab, created, "it runs again", lambda i: i.serves)
+    assert instance.incarnation == created.incarnation
+    with serving(node.OUTSIDE, 8080, "hello"):
+        assert fetch(f"http://{node.OUTSIDE}:8080/", f"http://crawler:secret@{address}:3128").text == "hello"
+
+
+def squid_of(name: str) -> int:
+    """The process, as seen from outside of the cluster's namespaces."""
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended by now
+            program, *arguments = command.read_bytes().split(b"\0")
+            if program == SQUID_PROGRAM.encode() and service_name(name).encode() in arguments:
+                return int(command.parent.name)
+    raise LookupError(name)
+
+
+def restarts(pod: dict) -> int:
+    return pod["status"]["containerStatuses"][0]["restartCount"]
 
 
 def test_a_proxy_that_crashes_says_how(lab, real_namespace, real_cluster) -> None:

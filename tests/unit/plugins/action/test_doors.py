@@ -70,6 +70,12 @@ def test_which_door_is_taken(player) -> None:
     assert len(seen) == len(expected)
 
 
+def test_a_worker_runs_undisturbed_by_what_it_has_inherited(player) -> None:
+    here, module = player.play([probe({"do": "count_frozen"}), probe({"do": "count_frozen"}, **AS_MODULE)]).results
+    assert here["frozen"] > 10_000
+    assert module["frozen"] == 0
+
+
 def test_the_door_is_told(player) -> None:
     output = player.play([probe(), probe(**AS_MODULE)], "-vv").output
     assert f"<localhost> {PROBE} runs in-process (the connection is local and" in output
