@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.crawl.egress.plugins.module_utils._providers.kubernetes.pod import SQUID as SQUID_PROGRAM
-from ansible_collections.crawl.egress.plugins.module_utils._squid.render import service_name
 from ansible_collections.crawl.egress.plugins.module_utils.provider import DeleteOutcome, State
 from ansible_collections.crawl.egress.tests.kubernetes import node
 from ansible_collections.crawl.egress.tests.kubernetes.fleets import converge, document, told
@@ -166,7 +165,7 @@ def test_a_proxy_that_is_killed_comes_back(lab, real_namespace, real_cluster) ->
     wanted = request(real_namespace, squid={**USERS_ONLY, "allowed_destinations": [f"{node.OUTSIDE}/32"]})
     created = lab.create(wanted, ctx())
     address = wait_for(lab, created, "it runs", lambda i: i.serves).address
-    os.kill(squid_of(wanted.name), signal.SIGKILL)
+    os.kill(squid_of(created.incarnation), signal.SIGKILL)
     until("it was started again", lambda: restarts(real_namespace.pod(wanted.name)) == 1, 60)
     instance = wait_for(lab, created, "it runs again", lambda i: i.serves)
     assert instance.incarnation == created.incarnation
@@ -174,14 +173,14 @@ def test_a_proxy_that_is_killed_comes_back(lab, real_namespace, real_cluster) ->
         assert fetch(f"http://{node.OUTSIDE}:8080/", f"http://crawler:secret@{address}:3128").text == "hello"
 
 
-def squid_of(name: str) -> int:
-    """The process, as seen from outside of the cluster's namespaces."""
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
+def squid_of(incarnation: str) -> int:
+    """The process, seen from outside of its cluster; in that of another test process, one may have the same name."""
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended by now
-            program, *arguments = command.read_bytes().split(b"\0")
-            if program == SQUID_PROGRAM.encode() and service_name(name).encode() in arguments:
-                return int(command.parent.name)
-    raise LookupError(name)
+            program = (process / "cmdline").read_bytes().partition(b"\0")[0].decode()
+            if program == SQUID_PROGRAM and f"pod{incarnation}" in (process / "cgroup").read_text():
+                return int(process.name)
+    raise LookupError(incarnation)
 
 
 def restarts(pod: dict) -> int:
