@@ -177,8 +177,8 @@ def squid_of(incarnation: str) -> int:
     """The process, seen from outside of its cluster; in that of another test process, one may have the same name."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended by now
-            program = (process / "cmdline").read_bytes().partition(b"\0")[0].decode()
-            if program == SQUID_PROGRAM and f"pod{incarnation}" in (process / "cgroup").read_text():
+            program = (process / "cmdline").read_bytes().partition(b"\0")[0]
+            if program == SQUID_PROGRAM.encode() and f"pod{incarnation}" in (process / "cgroup").read_text():
                 return int(process.name)
     raise LookupError(incarnation)
 
